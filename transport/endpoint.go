@@ -116,9 +116,11 @@ func (e *Endpoint) Open(s Spec) error {
 		r := receiver{id: s.ID, src: s.Src, srcPort: s.SrcPort, feedback: sch.receiver(e.cfg.LineRate)}
 		if sch.selective {
 			r.arrivals = newArrivals(&s, sch.trims)
+			r.arrivals.rated = FactsFor(s.Kind, s.CC).BaseRate
+			r.arrivals.room = newEcho(s.Forward, sch.telemetry).slots()
 		}
 		if sch.credit != nil {
-			r.grants = sch.credit.receiving(linkOf(e.cfg, &s, sch, 0), len(e.receivers))
+			r.grants = sch.credit.receiving(linkOf(e.cfg, &s, sch), len(e.receivers))
 		}
 		e.receivers = append(e.receivers, r)
 		return nil
@@ -140,7 +142,7 @@ func (e *Endpoint) Open(s Spec) error {
 // newSender returns the sending half of a connection, with its controller, paths and timers.
 func newSender(cfg Config, s *Spec, sch scheme) sender {
 	echo := newEcho(s.Forward, sch.telemetry)
-	l := linkOf(cfg, s, sch, echo.size())
+	l := linkOf(cfg, s, sch)
 	n := sender{
 		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, spaced: sch.spaced, mtu: cfg.MTU, forward: s.Forward,
 		full: l.Baseline,
@@ -163,26 +165,16 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	return n
 }
 
-// linkOf returns what the congestion control of a connection knows about its path. echoed is the
-// size of the telemetry in a data packet and in its acknowledgement.
-func linkOf(cfg Config, s *Spec, sch scheme, echoed units.Bytes) cc.Link {
-	packet := cfg.MTU + perPacket + echoed
-	if sch.tagged {
-		packet += wire.CoordinationSize
-	}
-	if sch.trims {
-		packet += wire.RequestSize
-	}
+// linkOf returns what the congestion control of a connection knows about its path.
+func linkOf(cfg Config, s *Spec, sch scheme) cc.Link {
+	facts, switches := FactsFor(s.Kind, s.CC), len(s.Forward.Rates)-1
+	packet := cfg.MTU + perPacket + facts.Data(switches)
 	l := cc.Link{
 		Line: cfg.LineRate, Slowest: slices.Min(s.Forward.Rates), MTU: cfg.MTU, Packet: packet,
 		Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
 		Seed: splitmix.Mix(cfg.Seed ^ uint64(s.ID+1)*splitmix.Gamma),
 	}
-	ack := wire.AckSize + echoed
-	if sch.selective {
-		ack = wire.SackSize
-	}
-	l.BaseRTT = l.Baseline + s.Reverse.Delay(ack+wire.Overhead)
+	l.BaseRTT = l.Baseline + s.Reverse.Delay(facts.Reply(sch.selective, switches)+wire.Overhead)
 	l.NetRTT = s.NetRTT
 	if l.NetRTT == 0 {
 		l.NetRTT = l.BaseRTT
@@ -388,9 +380,12 @@ func (e *Endpoint) transmitReply(out *Outgoing) {
 		a := e.sacks.at(0)
 		a.Encode(out.Header[:])
 		out.Conn = ConnID(a.Conn)
-		e.sacks.pop()
 		e.counters.Acks++
-		size = wire.SackSize
+		size = a.Len()
+		if a.Room > 0 {
+			e.writeTelemetry(a.Records(out.Header[:]))
+		}
+		e.sacks.pop()
 	case replyReject:
 		a := e.rejects.at(0)
 		a.Encode(out.Header[:])

@@ -11,6 +11,7 @@ import (
 // registration, so that no other package compares names.
 type Facts struct {
 	Telemetry   bool // switches write telemetry into its packets (INT)
+	BaseRate    bool // acknowledgements carry a base rate (PC4)
 	Coordinated bool // switches read a tag of its packets, choose paths and notify senders (CCM)
 	NetRTT      bool // its base RTT is the longest of the network, for every connection
 	Selective   bool // its default recovery is selective repeat
@@ -52,6 +53,10 @@ func FactsFor(name string, p cc.Params) Facts {
 	if t, ok := p.(interface{ Telemetry() bool }); ok {
 		f.Telemetry = t.Telemetry()
 	}
+	if k, err := kindOf(name); err == nil && k.inner != nil {
+		inner, _ := k.inner(p)
+		f.BaseRate = FactsOf(inner).BaseRate
+	}
 	return f
 }
 
@@ -64,11 +69,21 @@ func (f Facts) Data(switches int) units.Bytes {
 	if f.Trimmable {
 		return wire.RequestSize
 	}
-	return f.Reply(switches)
+	return f.telemetry(switches)
 }
 
-// Reply returns the bytes of telemetry in an acknowledgement on a path across that many switches.
-func (f Facts) Reply(switches int) units.Bytes {
+// Reply returns the size of an acknowledgement's header on a path across that many switches, with
+// what follows it. selective is the kind of recovery.
+func (f Facts) Reply(selective bool, switches int) units.Bytes {
+	if !selective {
+		return wire.AckSize + f.telemetry(switches)
+	}
+	a := wire.Sack{Rated: f.BaseRate}
+	return a.Len() + f.telemetry(switches)
+}
+
+// telemetry returns the bytes of telemetry in a packet on a path across that many switches.
+func (f Facts) telemetry(switches int) units.Bytes {
 	if f.Telemetry {
 		return wire.TelemetrySize(switches)
 	}

@@ -20,22 +20,25 @@ import (
 )
 
 // kinds registers every transport, a line each: its name, a title, its section in a lab, and its
-// scheme for the endpoint. A plain transport is a window or a rate over one path with go-back-N.
-// telemetry, marked and coordinated say what switches do with its packets, marking is its default
-// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay, starves that
-// delay alone can shrink its window to nothing, bounded names the keys of its windows, helped what
-// a controller tells it, and drawn its colour in charts. needs, lossless and around list the
-// conditions under which the transport does what its authors describe. Conditions about numbers are
-// those of its parameters (cc.Conditional) and of selective repeat (Misfits): docs/adr/0231.
+// scheme for the endpoint. A plain transport is a window or a rate over one path. telemetry, marked
+// and coordinated say what switches do with its packets, marking is its default for ECN, rated has
+// its receivers send base rates, netRTT gives it the base RTT of the whole network, aims its target
+// delay, starves that delay alone can shrink its window to nothing, bounded names the keys of its
+// windows, helped what a controller tells it, and drawn its colour in charts. needs, lossless and
+// around list the conditions under which the transport does what its authors describe. Conditions
+// about numbers are those of its parameters (cc.Conditional) and of selective repeat (Misfits):
+// docs/adr/0231.
 var kinds = []kind{
-	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).starves().bounded("initial", "initial").
+	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).rated().aims(pc4Target).starves().
+		bounded("initial", "initial").
 		helped("base_rate", pc4.Observed, pc4.Controller, pc4.Table).helped("initial", pc4.AtLine, pc4.AtBaseRate).
 		needs(SyncedClocks, "its receivers set rates by one-way delays"),
 	register("roce", "RoCEv2 with DCQCN.", section[RoCE], roceScheme).drawn(2).controlled("DCQCN").marked().
 		marking(markingOfPreset).needs(Marks, "DCQCN reacts to marks alone").lossless(),
 	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).drawn(4).aims(swiftTarget).starves().
 		bounded("max_window", "initial_window"),
-	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).drawn(6).telemetry().bounded("t", "t").lossless(),
+	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).drawn(6).telemetry().bounded("t", "t").
+		lossless().needs(OnePath, "it compares the telemetry of one packet with that of the packet before"),
 	register("strack", "STrack and spray.", section[STrack], strackScheme).drawn(3).selective().marked().netRTT().
 		aims(strackTarget).bounded("max_cwnd", "max_cwnd").
 		needs(Marks, "its window and its choice of paths follow marks"),
@@ -131,6 +134,12 @@ func (k kind) telemetry() kind {
 	return k.with(func(s *scheme) { s.telemetry = true })
 }
 
+// rated has acknowledgements carry a base rate.
+func (k kind) rated() kind {
+	k.facts.BaseRate = true
+	return k
+}
+
 // selective makes selective repeat the default recovery.
 func (k kind) selective() kind {
 	k.facts.Selective = true
@@ -183,6 +192,8 @@ func plain[P any, C cc.Controller](sender func(P, cc.Link) C) func(*Spec, P) sch
 			controller: func(l cc.Link) cc.Controller { return sender(p, l) },
 			receiver:   meter,
 			chooser:    onePath,
+			either:     true, windowed: true,
+			span: func(cc.Link) uint64 { return maxSpan },
 		}
 	}
 }
@@ -259,6 +270,8 @@ func pc4Scheme(s *Spec, p pc4.Params) scheme {
 		receiver:   func(line units.Bandwidth) cc.Receiver { return pc4.NewReceiver(p, mode, line, planned) },
 		chooser:    onePath,
 		spaced:     true,
+		either:     true, windowed: true,
+		span: func(cc.Link) uint64 { return maxSpan },
 	}
 }
 

@@ -167,13 +167,17 @@ func TestNeedsOfTransports(t *testing.T) {
 		{"roce", "", d, []Condition{Marks, Lossless, InOrder}},
 		{"roce", SelectiveRepeat, d, []Condition{Marks}},
 		{"swift", "", sw, []Condition{InOrder}},
-		{"hpcc", "", params.Defaults[hpcc.Params](), []Condition{Lossless, InOrder}},
+		{"hpcc", "", params.Defaults[hpcc.Params](), []Condition{Lossless, OnePath, InOrder}},
+		{"hpcc", SelectiveRepeat, params.Defaults[hpcc.Params](), []Condition{OnePath}},
+		{"pc4", SelectiveRepeat, pc, []Condition{SyncedClocks}},
+		{"swift", SelectiveRepeat, sw, nil},
 		{"strack", "", params.Defaults[strack.Params](), []Condition{Marks}},
 		{"spray", "", params.Defaults[strack.Params](), []Condition{Marks}},
 		{"ccm", SelectiveRepeat, c(ccm.Params{DCQCN: &d, LastResort: ccm.Tag}), []Condition{Marks}},
 		{"ccm", GoBackN, c(ccm.Params{DCQCN: &d, LastResort: ccm.Tag}), []Condition{Marks, Lossless, InOrder}},
 		{"ccm", SelectiveRepeat, c(ccm.Params{Swift: &sw, LastResort: ccm.Tag}), nil},
 		{"ccm", GoBackN, c(ccm.Params{PC4: &pc, LastResort: ccm.Tag}), []Condition{SyncedClocks, InOrder}},
+		{"ccm", SelectiveRepeat, c(ccm.Params{PC4: &pc, LastResort: ccm.Tag}), []Condition{SyncedClocks}},
 	} {
 		needs, err := NeedsOf(x.kind, x.p, x.recovery)
 		var got []Condition

@@ -260,8 +260,7 @@ func connect(cfg Config, s *Spec) (cc.Link, scheme, error) {
 	if err != nil {
 		return cc.Link{}, scheme{}, err
 	}
-	echo := newEcho(s.Forward, sch.telemetry)
-	return linkOf(cfg, s, sch, echo.size()), sch, nil
+	return linkOf(cfg, s, sch), sch, nil
 }
 
 func misfits(p cc.Params, n cc.Network, path string) []cc.Misfit {

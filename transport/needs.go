@@ -22,6 +22,8 @@ const (
 	Trimming
 	// InOrder means that the packets of a connection arrive in the order in which they were sent.
 	InOrder
+	// OnePath means that the packets of a connection pass the same ports.
+	OnePath
 )
 
 // Need is a condition under which a transport does what its authors describe. Without it the

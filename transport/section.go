@@ -95,13 +95,20 @@ type declared[P cc.Params] interface {
 
 // plainSection is the section that of returns.
 type plainSection[P cc.Params, D declared[P]] struct {
-	Params P
+	Params   P
+	Recovery string // GoBackN, SelectiveRepeat
 	Timeouts
 }
 
 // Keys implements params.Section.
 func (s *plainSection[P, D]) Keys() []params.Key {
-	return slices.Concat(D(&s.Params).Keys(), s.Timeouts.Keys())
+	return slices.Concat(D(&s.Params).Keys(), []params.Key{recovery(&s.Recovery)}, s.Timeouts.Keys())
+}
+
+// recovery returns the key of the loss recovery of NICs for RoCEv2.
+func recovery(to *string) params.Key {
+	return params.New("recovery", params.Word(to, GoBackN, SelectiveRepeat),
+		"Loss recovery; packets that overtake each other need selective-repeat.").Default(GoBackN, "RoCEv2")
 }
 
 // Rules implements params.Ruled.
@@ -114,8 +121,14 @@ func (s *plainSection[P, D]) Rules(r params.Rules) {
 // Control implements Section.
 func (s *plainSection[P, D]) Control() cc.Params { return s.Params }
 
-// Set implements Section.
-func (s *plainSection[P, D]) Set(c *Spec) { c.CC, c.RTOMin, c.Tries = s.Params, s.RTOMin, s.Tries }
+// Set implements Section. Every packet is acknowledged, under selective repeat too: these
+// congestion controls act on what each packet measures.
+func (s *plainSection[P, D]) Set(c *Spec) {
+	c.CC, c.Recovery, c.RTOMin, c.Tries = s.Params, s.Recovery, s.RTOMin, s.Tries
+	if s.Recovery == SelectiveRepeat {
+		c.Selective.AckEvery = 1
+	}
+}
 
 // Retries implements Section.
 func (t Timeouts) Retries() Timeouts { return t }
@@ -138,8 +151,7 @@ func (s *RoCE) Keys() []params.Key {
 		params.New(splitKey, params.Word(&s.Split, "messages", "round-robin"),
 			"Split messages over all queue pairs, or rotate.").
 			Default("round-robin", "NCCL: NCCL_IB_SPLIT_DATA_ON_QPS, off"),
-		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat), "Loss recovery.").
-			Default(GoBackN, "RoCEv2"),
+		recovery(&s.Recovery),
 		s.Params.Repathing(),
 	}, s.Timeouts.Keys())
 }
@@ -286,12 +298,7 @@ func (s *CCM) Keys() []params.Key {
 		inside("pc4", &s.PC4, "Inner PC4."),
 		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat),
 			"Loss recovery; go-back-n takes path changes for losses.").
-			Following(func() (text, source string) {
-				if s.Inner == "pc4" {
-					return GoBackN, "ours: selective acknowledgements do not carry the rates that PC4's receivers allot"
-				}
-				return "", ""
-			}).Default(SelectiveRepeat, "ours: packets of a flow overtake each other when it takes another path"),
+			Default(SelectiveRepeat, "ours: packets of a flow overtake each other when it takes another path"),
 		params.New("timeout", params.Time(&s.Timeout, units.Microsecond, most).Or("auto", 0),
 			"Validity of notices; auto: 1ms, at least 2 RTTs.").
 			Default("auto", "ours: the CCM draft does not say what heals a lost notification"),
@@ -323,12 +330,8 @@ func (s *CCM) Rules(r params.Rules) {
 		r.Refuse("roce.repath",
 			"the switches choose paths, and ask the source for another one by themselves; expected off")
 	}
-	for _, key := range []string{"qps", "split", "recovery"} {
-		r.Idle("roce."+key, "", "the transport around DCQCN has paths and a recovery of its own; leave it out")
-	}
-	if s.Inner == "pc4" && s.Recovery == SelectiveRepeat {
-		r.Refuse("recovery",
-			"selective acknowledgements do not carry the rates that PC4's receivers allot; expected go-back-n")
+	for _, key := range []string{"roce.qps", "roce.split", "roce.recovery", "swift.recovery", "pc4.recovery"} {
+		r.Idle(key, "", "the transport around it has paths and a recovery of its own; leave it out")
 	}
 	if r.Good("light", "congested") && s.Light.Comparable(s.Congested) && s.Light.Above(s.Congested) {
 		r.Refuse("light", "%v is above congested, %v", s.Light, s.Congested)

@@ -35,6 +35,8 @@ type arrivals struct {
 	patient bool      `state:"fixed"`
 	asked   bool      `state:"value"` // patient: an acknowledgement was requested while packets were missing
 	open    []partial `state:"idle"`  // incomplete messages
+	rated   bool      `state:"fixed"` // acknowledgements carry a base rate
+	room    uint8     `state:"fixed"` // records of telemetry for which data packets have room
 }
 
 // noPacket is the value of arrivals.lowest without packets.
@@ -75,7 +77,7 @@ func (x *arrivals) fresh(psn uint64) bool {
 // and with earlier packets of that message.
 func (x *arrivals) fits(psn uint64, d *wire.Data, mtu units.Bytes) bool {
 	k := uint64(d.Offset / mtu)
-	if d.Offset%mtu != 0 || d.Payload != min(mtu, d.Size-d.Offset) || k > psn || d.Room > 0 ||
+	if d.Offset%mtu != 0 || d.Payload != min(mtu, d.Size-d.Offset) || k > psn || d.Room != x.room ||
 		d.Request.On != x.patient {
 		return false
 	}
@@ -172,6 +174,7 @@ type flight struct {
 	every     units.Bytes `state:"fixed"` // the receiver acknowledges after this many bytes
 	threshold int         `state:"fixed"` // min. packets out of order that indicate a loss
 	windowed  bool        `state:"fixed"` // it takes a window of packets out of order, at least threshold
+	rated     bool        `state:"fixed"` // acknowledgements of data carry a base rate
 
 	left       units.Time `state:"idle"` // when the last packet left, or the busy period began
 	netRTT     units.Time `state:"fixed"`
@@ -195,8 +198,8 @@ type flight struct {
 func newFlight(s *Spec, l cc.Link, sch scheme) *flight {
 	f := &flight{
 		span: min(sch.span(l), maxSpan), every: s.Selective.ackEvery(), threshold: s.Selective.Threshold,
-		windowed: sch.windowed,
-		netRTT:   l.NetRTT, baseRTT: l.BaseRTT, probeDue: minTime,
+		windowed: sch.windowed, rated: FactsFor(s.Kind, s.CC).BaseRate,
+		netRTT: l.NetRTT, baseRTT: l.BaseRTT, probeDue: minTime,
 	}
 	if f.threshold == 0 {
 		f.threshold = DefaultThreshold

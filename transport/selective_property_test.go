@@ -8,7 +8,6 @@ import (
 
 	"weft/params"
 	"weft/transport"
-	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/strack"
 	"weft/transport/wire"
 	"weft/units"
@@ -93,16 +92,31 @@ func (b *book) finish(net *testNet) {
 	checkQuiet(b.t, net)
 }
 
+// selecting are transports with selective repeat, by default or by choice.
+var selecting = []string{"strack", "spray", "roce", "pc4", "swift", "hpcc"}
+
 // selectiveRepeat returns s as a connection of a transport with selective repeat.
 func selectiveRepeat(kind string, s transport.Spec) transport.Spec {
-	s.Kind = kind
-	switch kind {
-	case "roce":
-		s.CC, s.Recovery = params.Defaults[dcqcn.Params](), transport.SelectiveRepeat
-	default:
+	if s.Kind = kind; transport.FactsOf(kind).Selective {
 		s.CC = params.Defaults[strack.Params]()
+		return s
 	}
+	configure(&s, map[string]string{"recovery": transport.SelectiveRepeat})
 	return s
+}
+
+// configure sets s up by the defaults of its transport's section, with other values of some keys.
+func configure(s *transport.Spec, set map[string]string) {
+	section, _, _ := transport.SectionOf(s.Kind)
+	params.SetDefaults(section)
+	for _, k := range section.Keys() {
+		if text, ok := set[k.Name]; ok {
+			_, _ = k.Value.Set(text, false)
+		}
+	}
+	tries := s.Tries
+	section.Set(s)
+	s.Tries = tries
 }
 
 // lossy is a star with faults for selective repeat, and the book of what happens on it. Each packet
@@ -132,7 +146,7 @@ func newLossy(t fataler, x faults, seed uint64, mtu units.Bytes) *lossy {
 		moved: map[transport.ConnID]units.Time{}, stall: map[transport.ConnID]units.Time{}, rto: map[transport.ConnID]units.Time{},
 	}
 	net, err := newNet(netConfig{
-		Hosts: 3, Line: 10 * units.Gbps, Delay: units.Microsecond, MTU: mtu,
+		Hosts: 3, Line: 10 * units.Gbps, Delay: units.Microsecond, MTU: mtu, INT: telemetryApart,
 		Mark: func(queued units.Bytes) bool { return queued > 5*units.KB },
 		Fault: func(_ units.Time, p *netPacket) (f netFault) {
 			f.Drop = l.rng.Float64() < x.loss
@@ -214,7 +228,7 @@ func TestSelectiveRepeatDeliversEveryByteOnce(t *testing.T) {
 		share := func(name string) float64 { return rapid.Float64Range(0, 0.3).Draw(t, name) }
 		f := faults{loss: share("loss"), copies: share("copies"), hold: share("reorder")}
 		drawMessages(t, f, func(l *lossy, c transport.ConnID, src, dst int) {
-			l.connect(c, src, dst, rapid.SampledFrom([]string{"strack", "spray", "roce"}).Draw(t, "kind"))
+			l.connect(c, src, dst, rapid.SampledFrom(selecting).Draw(t, "kind"))
 		})
 	})
 }
@@ -237,7 +251,7 @@ func drawMessages(t *rapid.T, f faults, connect func(l *lossy, c transport.ConnI
 
 // The same at the highest fault rates, with messages of hundreds of packets in both directions.
 func TestSelectiveRepeatUnderHeavyLoss(t *testing.T) {
-	for _, kind := range []string{"strack", "spray", "roce"} {
+	for _, kind := range selecting {
 		for seed := range uint64(5) {
 			l := newLossy(t, faults{loss: 0.3, copies: 0.3, hold: 0.3}, seed, 1000)
 			for c, ends := range [][2]int{{0, 1}, {1, 0}, {2, 1}} {

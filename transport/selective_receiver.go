@@ -42,13 +42,7 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 		r.active = true
 		e.observed++
 	}
-	size := d.Payload + perPacket
-	if d.Coordination.On {
-		size += wire.CoordinationSize
-	}
-	if x.patient {
-		size += wire.RequestSize
-	}
+	size := d.Payload + d.Len() + wire.Overhead
 	f := r.feedback.OnData(now, cc.Data{
 		At: in.At + in.ClockOffset, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE, Size: size,
 		Expected: e.expected, Observed: e.observed,
@@ -78,9 +72,13 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 	}
 	x.lowest = min(x.lowest, psn) // the next acknowledgement covers the segment of this packet
 	if due || x.since >= x.every {
-		e.queueSack(r, x.lowest, &wire.Sack{
+		a := e.queueSack(r, x.lowest, &wire.Sack{
 			CE: in.CE, PSN: d.PSN, Due: d.SentAt + d.Baseline, OneWay: f.OneWay, Path: d.Path,
+			Rated: x.rated, BaseRate: f.BaseRate,
 		})
+		if a != nil && d.Room > 0 {
+			a.Room = e.queueTelemetry(in, d.Records(in.Header))
+		}
 	}
 	return pl, nil
 }
@@ -111,11 +109,12 @@ func (e *Endpoint) place(now units.Time, r *receiver, psn uint64, d *wire.Data) 
 
 // queueSack queues an acknowledgement with the segment that holds packet psn. The caller has filled
 // in what caused it: mark, due time (ps of the sender's clock), one-way delay and path of the
-// packet that is acknowledged or of the probe.
-func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
+// packet that is acknowledged or of the probe. It returns the queued one, or nil if there is no
+// room for another reply.
+func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) *wire.Sack {
 	if e.replies.len() >= maxReplies {
 		e.counters.AckDrops++ // the next one has the same bitmap and more; a probe asks if none follows
-		return
+		return nil
 	}
 	x := r.arrivals
 	base, mask := x.segment(psn)
@@ -123,10 +122,12 @@ func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
 	a.Received, a.OutOfOrder = x.bytes, uint16(x.outOfOrder)
 	w := e.replies.add()
 	w.dst, w.srcPort, w.kind = r.src, r.srcPort, replySack
-	e.sacks.push(*a)
+	queued := e.sacks.add()
+	*queued = *a
 	if !a.Probe { // what a probe asks about does not answer the data that waits for an acknowledgement
 		x.since, x.lowest = 0, noPacket
 	}
+	return queued
 }
 
 // receiveProbe answers a probe at once (STrack, section 3.3.2). The answer has the segment around

@@ -208,9 +208,16 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	switch {
 	case in.Src != s.dst:
 		return fmt.Errorf("ack on connection %d from host %d: %w", a.Conn, in.Src, ErrForeign)
-	case s.flight == nil || in.payload(wire.SackSize) != 0 || !ok || rtt <= 0,
-		base+uint64(bits.Len64(a.Bitmap)) > s.order.next, a.Received > s.order.nextBytes:
+	case s.flight == nil || in.payload(a.Len()) != 0 || !ok || rtt <= 0,
+		base+uint64(bits.Len64(a.Bitmap)) > s.order.next, a.Received > s.order.nextBytes,
+		a.Rated != (s.flight.rated && !a.Probe), a.Probe && a.Room > 0:
 		return fmt.Errorf("ack on connection %d for %d, round trip %d ps: %w", a.Conn, a.Expected, rtt, ErrProtocol)
+	}
+	var hops []cc.Hop
+	if !a.Probe {
+		if hops, err = s.echo.read(a.Records(in.Header), a.Room); err != nil {
+			return fmt.Errorf("ack on connection %d: %w", a.Conn, err)
+		}
 	}
 	e.counters.AcksIn++
 	if s.failed {
@@ -248,7 +255,8 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	}
 	s.ctl.OnAck(now, cc.Ack{
 		Size: size, Packets: int((size + full - 1) / full), InFlight: f.inFlight(), SentAt: in.At - rtt, RTT: rtt,
-		OneWay: a.OneWay, Marked: a.CE, Path: a.Path, AppLimited: appLimited, Probe: a.Probe,
+		OneWay: a.OneWay, BaseRate: a.BaseRate, Marked: a.CE, Path: a.Path, INT: hops, AppLimited: appLimited,
+		Probe: a.Probe,
 	})
 	if f.departures == nil || !a.Probe { // else it says nothing about the queues of the data
 		s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})

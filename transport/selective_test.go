@@ -2,6 +2,8 @@ package transport_test
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,24 +194,52 @@ func TestPacketsSentAgainAreLostAgain(t *testing.T) {
 	}
 }
 
-// RoCE works with both kinds of recovery, the others only with their own.
-func TestRecoveryIsAChoiceOfRoCE(t *testing.T) {
-	for _, c := range []struct {
-		kind, recovery string
-		ok             bool
-	}{
-		{"roce", "", true}, {"roce", transport.GoBackN, true}, {"roce", transport.SelectiveRepeat, true}, {"roce", "irn", false},
-		{"strack", "", true}, {"strack", transport.SelectiveRepeat, true}, {"strack", transport.GoBackN, false}, {"spray", transport.GoBackN, false},
-		{"pc4", transport.GoBackN, true}, {"pc4", transport.SelectiveRepeat, false}, {"swift", transport.SelectiveRepeat, false},
-		{"hpcc", transport.SelectiveRepeat, false},
-	} {
-		s := withKind(c.kind, pc4Spec(1))
-		if c.kind == "strack" || c.kind == "spray" {
-			s = selectiveRepeat(c.kind, pc4Spec(1))
+// All transports work with selective repeat, and those that do not spread packets by themselves
+// with go-back-N as well.
+func TestRecoveryIsAChoice(t *testing.T) {
+	for _, kind := range transport.Kinds() {
+		if f := transport.FactsOf(kind); f.Module || f.Coordinated {
+			continue // these are others inside: see TestNeedsOfTransports and cmd/weft
 		}
-		s.Recovery = c.recovery
-		if err := newEndpoint(t, 0).Open(s); (err == nil) != c.ok {
-			t.Errorf("%s with %q: %v", c.kind, c.recovery, err)
+		own := slices.Contains([]string{"strack", "spray", "uec"}, kind)
+		for recovery, ok := range map[string]bool{
+			"": true, transport.GoBackN: !own, transport.SelectiveRepeat: true, "irn": false,
+		} {
+			s := pc4Spec(1)
+			s.Kind = kind
+			s.Forward.Rates = []units.Bandwidth{10 * units.Gbps, 10 * units.Gbps} // a switch, for telemetry
+			configure(&s, nil)
+			s.Recovery = recovery
+			if err := newEndpoint(t, 0).Open(s); (err == nil) != ok {
+				t.Errorf("%s with %q: %v", kind, recovery, err)
+			}
+		}
+	}
+}
+
+// Acknowledgements of selective repeat carry what those of go-back-N do: without losses, senders
+// that share a receiver are as fast with either, and their queue is as long.
+func TestSelectiveAcksCarryFeedback(t *testing.T) {
+	for _, kind := range []string{"pc4", "swift", "hpcc"} {
+		var last, rtts [2]units.Time
+		for i, recovery := range []string{transport.GoBackN, transport.SelectiveRepeat} {
+			cfg := star(0)
+			cfg.Buffer, cfg.INT = 10*units.MB, telemetryInHeader
+			rtt := &meanRTT{}
+			cfg.Observer = func(int) transport.Observer { return rtt }
+			s := transport.Spec{Kind: kind}
+			configure(&s, map[string]string{"recovery": recovery, "base_rate": "observed", "initial": "line"})
+			net, at := runIncast(t, cfg, 4, 4096*1000, s)
+			if net.Dropped > 0 {
+				t.Errorf("%s, %s: %d packets dropped", kind, recovery, net.Dropped)
+			}
+			last[i], rtts[i] = at, rtt.sum/units.Time(rtt.n)
+		}
+		if d := float64(last[1])/float64(last[0]) - 1; math.Abs(d) > 0.01 {
+			t.Errorf("%s takes %v with go-back-N and %v with selective repeat", kind, last[0], last[1])
+		}
+		if d := float64(rtts[1])/float64(rtts[0]) - 1; math.Abs(d) > 0.01 {
+			t.Errorf("%s has round trips of %v with go-back-N and %v with selective repeat", kind, rtts[0], rtts[1])
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"weft/transport/cc"
 	"weft/transport/wire"
-	"weft/units"
 )
 
 // In-band telemetry (INT): switches write records into a data packet, the receiver copies them into
@@ -54,14 +53,6 @@ func newEcho(p Path, wanted bool) *echo {
 		return nil
 	}
 	return &echo{path: p, room: uint8(len(p.Rates) - 1)}
-}
-
-// size returns the bytes that telemetry adds to a header.
-func (t *echo) size() units.Bytes {
-	if t == nil {
-		return 0
-	}
-	return wire.TelemetrySize(int(t.room))
 }
 
 // slots returns the number of records that data packets leave room for.

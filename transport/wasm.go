@@ -94,7 +94,7 @@ func (s *Wasm) Keys() []params.Key {
 			Unlisted().Only(known),
 		params.New("window", params.Amount(&s.Params.Window).Or("module", params.Size{}),
 			"Maximum window; module: its own.").Default("module", "ours"),
-		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat), "As transport.roce.recovery.").
+		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat), "As transport.pc4.recovery.").
 			Following(func() (text, source string) {
 				if s.module != nil && s.module.Selective {
 					return SelectiveRepeat, "module " + s.module.Name
@@ -133,10 +133,6 @@ func (s *Wasm) Rules(r params.Rules) {
 	}
 	if n := s.Params.Paths; s.Spread == spreadInTurn && n&(n-1) != 0 {
 		r.Refuse("paths", "%d is not a power of two, which spread: %s needs", n, spreadInTurn)
-	}
-	if s.Params.INT && s.Recovery == SelectiveRepeat {
-		r.Refuse("telemetry", "acknowledgements of selective repeat do not carry telemetry; expected false, or "+
-			"recovery: %s", GoBackN)
 	}
 }
 

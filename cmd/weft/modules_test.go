@@ -318,7 +318,6 @@ func TestKeysOfModules(t *testing.T) {
 		{"    spread: by-marks\n", "lab.yaml:9:13: transport.wasm.spread: there is one path"},
 		{"    cnp_interval: 1us\n", "lab.yaml:9:19: transport.wasm.cnp_interval: the module tiny handles no"},
 		{"    threshold: 5\n", "lab.yaml:9:16: transport.wasm.threshold: it is a key of selective repeat"},
-		{"    telemetry: true\n    recovery: selective-repeat\n", "lab.yaml:9:16: transport.wasm.telemetry: acknowledgements"},
 		{"    module: tiny.wasm\n", "lab.yaml:9:5"},
 	} {
 		writeModule(t, good, c.keys)
@@ -326,11 +325,13 @@ func TestKeysOfModules(t *testing.T) {
 			t.Errorf("%q: exit code %d, %q; want %q", c.keys, code, told, c.want)
 		}
 	}
-	for keys, want := range map[string]bool{"": true, "    recovery: selective-repeat\n": false} {
+	for keys, want := range map[string]bool{
+		"": true, "    recovery: selective-repeat\n": false, "    telemetry: true\n    recovery: selective-repeat\n": false,
+	} {
 		writeModule(t, good, keys)
-		_, _, told := weft(t, orchestrated{}, "validate", "lab.yaml")
-		if strings.Contains(told, "queues.pfc: wasm is outside its conditions: it recovers by go-back-N") != want {
-			t.Errorf("%q: %q", keys, told)
+		code, _, told := weft(t, orchestrated{}, "validate", "lab.yaml")
+		if strings.Contains(told, "queues.pfc: wasm is outside its conditions: it recovers by go-back-N") != want || code != 0 {
+			t.Errorf("%q: exit code %d, %q", keys, code, told)
 		}
 	}
 	if err := os.WriteFile("tiny.c", nil, 0o600); err != nil {

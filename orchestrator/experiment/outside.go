@@ -178,11 +178,8 @@ func (n *lastNetwork) unmetBy(l *lab.Lab) lab.Problems {
 		if path == "" {
 			continue
 		}
-		switch recovery := fmt.Sprintf("transport.%s.recovery", l.Transport.Kind); {
-		case need.Selective && path == recovery:
-			what += ", or selective-repeat"
-		case need.Selective:
-			what += fmt.Sprintf(", or transport.%s.recovery: selective-repeat", l.Transport.Kind)
+		if recovery := fmt.Sprintf("transport.%s.recovery", l.Transport.Kind); need.Selective && path != recovery {
+			what += fmt.Sprintf(", or %s: selective-repeat", recovery)
 		}
 		p := problemAt(l, path, fmt.Sprintf("%s is outside its conditions: %s, and %s", l.Transport.Kind, need.Why,
 			what))
@@ -227,6 +224,11 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 		}
 	case transport.InOrder:
 		return overtaken(l)
+	case transport.OnePath:
+		if balance(l).PerPacket() {
+			return "queues.routing", fmt.Sprintf("with %s these come from different ports; expected "+
+				"queues.routing: ecmp", l.Queues.Routing)
+		}
 	}
 	return "", ""
 }
@@ -324,7 +326,7 @@ func overtaken(l *lab.Lab) (path, what string) {
 	if balance(l).PerPacket() {
 		if transport.FactsOf(l.Transport.Kind).Coordinated {
 			return "transport." + l.Transport.Kind + ".recovery",
-				"its switches move flows to other paths; expected another congestion control inside"
+				"its switches move flows to other paths; expected selective-repeat"
 		}
 		return "queues.routing", fmt.Sprintf("with %s packets overtake each other; expected queues.routing: ecmp",
 			l.Queues.Routing)

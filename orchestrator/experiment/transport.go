@@ -37,10 +37,7 @@ const ackWire units.Bytes = wire.AckSize + wire.Overhead
 
 // replyWire returns the size on the wire of the reply to a data packet of a connection.
 func replyWire(s *transport.Spec) units.Bytes {
-	if s.Selects() {
-		return wire.SackSize + wire.Overhead
-	}
-	return ackWire + transport.FactsFor(s.Kind, s.CC).Reply(switchesOn(s.Forward))
+	return transport.FactsFor(s.Kind, s.CC).Reply(s.Selects(), switchesOn(s.Forward)) + wire.Overhead
 }
 
 // beside returns the bytes that follow the headers of a connection's data packets: tags and

@@ -61,18 +61,18 @@ var effects = map[string]map[string]effect{
 		"base_target": values("10us", "30us"), "per_hop": values("1us", "10us"), "fs_range": values("100us", "0s"), "fs_min": values("0.1", "2"), "fs_max": values("256", "20"),
 		"min_window": values("15B", "20KB", crowd), "max_window": values("bdp", "10KB"), "initial_window": values("bdp", "10KB"),
 		"retx_reset": values("1", "5", cut, "transport.swift.rto_min=1ms"), "bolt_compat": values("true", "false"),
-		"rto_min": values("200us", "3ms", lossy), "tries": values("1", "7", cut),
+		"recovery": values("go-back-n", "selective-repeat", lossy), "rto_min": values("200us", "3ms", lossy), "tries": values("1", "7", cut),
 	},
 	"hpcc": {
 		"eta": values("0.95", "0.5"), "max_stage": values("0", "5"), "wai": values("auto", "5KB"), "flows": values("100", "2"), "t": values("auto", "20us"),
-		"min_rate": values("100Mbps", "20Gbps", crowd), "rto_min": values("200us", "3ms", lossy), "tries": values("1", "7", cut),
+		"min_rate": values("100Mbps", "20Gbps", crowd), "recovery": values("go-back-n", "selective-repeat", lossy), "rto_min": values("200us", "3ms", lossy), "tries": values("1", "7", cut),
 	},
 	"pc4": {
 		"target_qtime": values("1us", "scaled"), "adjust_interval": values("1.25rtt", "off", "transport.pc4.base_rate=off"), "ai": values("1%", "50%"), "hai": values("1%", "90%", "transport.pc4.initial=10KB"),
 		"beta": values("0.1", "0.9", "transport.pc4.base_rate=off"), "max_mdf": values("0.05", "0.5", "transport.pc4.base_rate=off", "transport.pc4.beta=1", "transport.pc4.initial=line"), "paced_below": values("1", "8"),
 		"base_rate": values("controller", "off"), "initial": values("base-rate", "line"), "rtt": values("base", "measured", "transport.pc4.initial=line"),
 		"rto_min": values("200us", "3ms", lossy), "tries": values("1", "7", cut), "epsilon": values("0s", "50us"),
-		"negative_delay": values("zero", "literal", "clocks.noise=±2us"),
+		"negative_delay": values("zero", "literal", "clocks.noise=±2us"), "recovery": values("go-back-n", "selective-repeat", lossy),
 	},
 	"strack": adaptiveEffects(), "spray": strackEffects(), "uec": uecEffects(),
 	"queues": {

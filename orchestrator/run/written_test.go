@@ -63,10 +63,12 @@ func (c writtenCell) String() string { return fmt.Sprintf("%v, %s: %s", c.gridCe
 
 // modes are settings of transports in which keys apply that do not by default.
 var modes = map[string][]string{
-	"pc4":  {"base_rate: off", "base_rate: observed", "adjust_interval: off", "target_qtime: scaled"},
-	"roce": {"preset: paper", "recovery: selective-repeat"},
-	"ccm":  {"inner: swift", "inner: pc4", "roce: {preset: paper}", "inner: pc4, pc4: {base_rate: off}"},
-	"uec":  {"cc: rccc", "cc: both"},
+	"pc4":   {"recovery: selective-repeat", "base_rate: off", "base_rate: observed", "adjust_interval: off", "target_qtime: scaled"},
+	"roce":  {"preset: paper", "recovery: selective-repeat"},
+	"swift": {"recovery: selective-repeat"},
+	"hpcc":  {"recovery: selective-repeat"},
+	"ccm":   {"inner: swift", "inner: pc4", "roce: {preset: paper}", "inner: pc4, pc4: {base_rate: off}"},
+	"uec":   {"cc: rccc", "cc: both"},
 }
 
 // refused are numbers of a transport's section that it refuses: those of another one that has the

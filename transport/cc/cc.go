@@ -241,7 +241,7 @@ type Ack struct {
 	SentAt     units.Time      // when the packet that it acknowledges left
 	RTT        units.Time      // now - SentAt, positive
 	OneWay     units.Time      // one-way queueing delay measured by the receiver; may be negative
-	BaseRate   units.Bandwidth // base rate of PC4, 0 if none
+	BaseRate   units.Bandwidth // base rate of PC4, 0 if none and if it answers a probe
 	Marked     bool            // the packet was ECN-marked
 	Path       uint16          // the path that the packet took
 	INT        []Hop           // telemetry of the switches on the path, in order (HPCC); not to be kept

@@ -91,6 +91,7 @@ func Layout() []Header {
 		{TypeCNP, "cnp", "Congestion notification", CNPSize, nil, []Field{{"path", "Path", 16, 2, Number}}},
 		{TypeSack, "sack", "Selective acknowledgement", int(SackSize), []Flag{
 			{CE, "ce", "Congestion experienced"}, {Probed, "probed", "A probe caused it"},
+			{Rated, "rated", "A base rate follows"}, {Telemetry, "telemetry", "Telemetry follows"},
 		}, []Field{
 			{"due", "Due on an idle path at", 16, 8, Instant},
 			{"received", "Bytes received", 24, 8, Number},
@@ -139,6 +140,10 @@ func RequestLayout() []Field {
 
 // creditUnits ends the labels of credits.
 func creditUnits() string { return fmt.Sprintf(" (units of %d bytes)", int64(CreditUnit)) }
+
+// RateLayout returns the layout of a base rate, which follows the header of a selective
+// acknowledgement with the flag Rated.
+func RateLayout() []Field { return []Field{{"base", "Base rate (b/s)", 0, int(RateSize), Number}} }
 
 // Shim returns the layout of a coordination tag, which follows the header of a data packet with the
 // flag Coordinated.

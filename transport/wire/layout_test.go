@@ -118,6 +118,14 @@ func TestRequestIsWhatEncodersWrite(t *testing.T) {
 	}
 }
 
+func TestRateIsWhatEncodersWrite(t *testing.T) {
+	b := make([]byte, SackSize+RateSize)
+	(&Sack{Rated: true, BaseRate: 0x01020304}).Encode(b)
+	if got := RateLayout()[0].value(b[SackSize:]); Flags(b[3])&Rated == 0 || got != 0x01020304 {
+		t.Errorf("flags %#x, rate %#x", b[3], got)
+	}
+}
+
 func TestTelemetryTableIsWhatStampWrites(t *testing.T) {
 	b := make([]byte, DataSize+TelemetrySize(2))
 	(&Data{Payload: 1, Size: 1, Flags: Announce, Room: 2}).Encode(b)

@@ -24,7 +24,7 @@ func exampleProbe() Probe {
 }
 
 func encodeSack(a Sack) []byte {
-	b := make([]byte, SackSize)
+	b := make([]byte, a.Len())
 	a.Encode(b)
 	return b
 }
@@ -67,6 +67,12 @@ func TestSelectiveAcksRoundTrip(t *testing.T) {
 			OneWay: units.Time(rapid.Int32().Draw(t, "one way")) * units.Nanosecond, Path: rapid.Uint16().
 				Draw(t, "path"),
 		}
+		switch rapid.IntRange(0, 2).Draw(t, "behind") {
+		case 1:
+			a.Rated, a.BaseRate = true, units.Bandwidth(rapid.Int64Min(0).Draw(t, "rate"))
+		case 2:
+			a.Room = uint8(rapid.IntRange(1, MaxHops).Draw(t, "room"))
+		}
 		a.Base = a.Expected + rapid.Uint32Max(1<<31-1).Draw(t, "base")
 		var got Sack
 		if err := got.Decode(encodeSack(a)); err != nil {
@@ -106,6 +112,8 @@ func TestOneWayDelayIsCut(t *testing.T) {
 
 func TestSelectiveAcksRefused(t *testing.T) {
 	sack, probe := encodeSack(exampleSack()), encodeProbe(exampleProbe())
+	rated, asks := exampleSack(), exampleSack()
+	rated.Rated, rated.BaseRate, asks.Room = true, units.Gbps, 2
 	put := func(at int, v ...byte) func([]byte) { return func(b []byte) { copy(b[at:], v) } }
 	again := func(b []byte, f func([]byte)) []byte { // a probe changed and sealed
 		b = with(b, false, f)
@@ -132,6 +140,11 @@ func TestSelectiveAcksRefused(t *testing.T) {
 		{"negative sum", with(sack, true, put(24, 0x80)), false, ErrRange},
 		{"payload", with(sack, true, put(15, 1)), false, ErrRange},
 		{"payload of a probe", again(probe, put(15, 1)), true, ErrRange},
+		{"base rate cut short", encodeSack(rated)[:SackSize+RateSize-1], false, ErrShort},
+		{"negative base rate", with(encodeSack(rated), true, put(int(SackSize), 0x80)), false, ErrRange},
+		{"base rate and telemetry", with(encodeSack(rated), true, put(3, byte(Rated|Telemetry))), false, ErrFlags},
+		{"telemetry cut short", encodeSack(asks)[:SackSize+20], false, ErrShort},
+		{"too much telemetry", with(encodeSack(asks), true, put(int(SackSize), MaxHops+1)), false, ErrRange},
 		{"wrong check", with(sack, false, put(33, 9)), false, ErrCheck},
 		{"wrong check on a probe", with(probe, false, put(20, 9)), true, ErrCheck},
 	} {
@@ -150,19 +163,23 @@ func TestSelectiveAcksRefused(t *testing.T) {
 func FuzzSelectiveAcks(f *testing.F) {
 	corpus := fuzztest.New(f)
 	corpus.Add(encodeSack(exampleSack()))
+	rated, asks := exampleSack(), exampleSack()
+	rated.Rated, rated.BaseRate, asks.Room = true, units.Gbps, 2
+	corpus.Add(encodeSack(rated))
+	corpus.Add(encodeSack(asks))
 	corpus.Add(encodeProbe(exampleProbe()))
 	corpus.Fuzz(func(t *testing.T, b []byte) {
 		var a Sack
-		if a.Decode(b) == nil && !cmp.Equal(encodeSack(a), b[:SackSize]) {
-			t.Errorf("ack %x came back as %x", b[:SackSize], encodeSack(a))
+		if a.Decode(b) == nil && a.Room == 0 && !cmp.Equal(encodeSack(a), b[:a.Len()]) {
+			t.Errorf("ack %x came back as %x", b[:a.Len()], encodeSack(a))
 		}
 		var p Probe
 		if p.Decode(b) == nil && !cmp.Equal(encodeProbe(p), b[:p.Len()]) {
 			t.Errorf("probe %x came back as %x", b[:p.Len()], encodeProbe(p))
 		}
 		if len(b) >= int(SackSize) { // past the check, which random bytes hardly get
-			c := with(b[:SackSize], true, func([]byte) {})
-			if a.Decode(c) == nil && !cmp.Equal(encodeSack(a), c) {
+			c := with(b, true, func([]byte) {})
+			if a.Decode(c) == nil && a.Room == 0 && !cmp.Equal(encodeSack(a), c[:a.Len()]) {
 				t.Errorf("ack %x came back as %x", c, encodeSack(a))
 			}
 		}

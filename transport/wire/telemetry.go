@@ -72,6 +72,10 @@ func (d *Data) Records(b []byte) Records { return table(b[DataSize:], d.Room) }
 // encoded.
 func (a *Ack) Records(b []byte) Records { return table(b[AckSize:], a.Room) }
 
+// Records returns the telemetry of the packet b, from which a was decoded or to which it was
+// encoded.
+func (a *Sack) Records(b []byte) Records { return table(b[SackSize:], a.Room) }
+
 // sizes returns the number of records that fit, and the number written.
 func (t Records) sizes() (room, written int) {
 	if len(t.b) < telemetryPrefix {

@@ -50,6 +50,7 @@ const (
 	Fin         Flags = 1 << 1 // data: the sender has nothing queued behind this packet
 	CE          Flags = 1 << 2 // ack: the packet arrived with congestion experienced
 	Telemetry   Flags = 1 << 3 // both: telemetry of switches follows the header (HPCC)
+	Rated       Flags = 1 << 4 // selective ack: a base rate follows the header (PC4)
 	AckNow      Flags = 1 << 4 // data: requests an acknowledgement at once (STrack, section 3.3.1)
 	Coordinated Flags = 1 << 6 // data: a coordination tag follows the header (CCM)
 	Probed      Flags = 1 << 5 // selective ack: a probe caused it

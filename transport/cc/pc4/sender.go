@@ -110,7 +110,7 @@ func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	}
 	rate := s.txRate
 	switch {
-	case a.BaseRate != s.baseRecorded: // line 4
+	case !a.Probe && a.BaseRate != s.baseRecorded: // line 4; what answers a probe carries no base rate
 		s.baseRecorded = a.BaseRate // line 5
 		if a.BaseRate != 0 {
 			rate = float64(a.BaseRate) // line 6

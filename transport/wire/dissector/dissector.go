@@ -44,6 +44,9 @@ f.type = ProtoField.uint8("weft.type", "Type", base.DEC, {`)
 	for _, p := range wire.RequestLayout() {
 		declare(&b, "weft.request", p)
 	}
+	for _, p := range wire.RateLayout() {
+		declare(&b, "weft.rate", p)
+	}
 	b.WriteString(help)
 	for _, h := range wire.Layout() {
 		layout(&b, h)
@@ -61,6 +64,11 @@ f.type = ProtoField.uint8("weft.type", "Type", base.DEC, {`)
 		fmt.Fprintf(&b, "  request:add(f.request_%s, buf(at + %d, %d))\n", p.Name, p.At, p.Size)
 	}
 	fmt.Fprintf(&b, "  return at + %d\nend\n", wire.RequestSize)
+	fmt.Fprintf(&b, rate, wire.RateSize)
+	for _, p := range wire.RateLayout() {
+		fmt.Fprintf(&b, "  rate:add(f.rate_%s, buf(at + %d, %d))\n", p.Name, p.At, p.Size)
+	}
+	fmt.Fprintf(&b, "  return at + %d\nend\n", wire.RateSize)
 	fmt.Fprintf(&b, body, wire.Version, wire.Version, wire.Port)
 	return []byte(b.String())
 }
@@ -109,7 +117,6 @@ func layout(b *strings.Builder, h wire.Header) {
 }
 
 // hasTelemetry reports whether packets with this header may carry telemetry records.
-// hasTelemetry reports whether packets with this header may carry telemetry records.
 func hasTelemetry(h wire.Header) bool {
 	for _, f := range h.Flags {
 		if f.Bit == wire.Telemetry {
@@ -138,6 +145,12 @@ local function shim(tree, buf, at)
 local function request(tree, buf, at)
   if buf:len() < at + %[1]d then return at end
   local request = tree:add(buf(at, %[1]d), "Request")
+`
+	rate = `
+-- rate shows the base rate behind a header.
+local function rate(tree, buf, at)
+  if buf:len() < at + %[1]d then return at end
+  local rate = tree:add(buf(at, %[1]d), "Base rate")
 `
 	help = `
 -- number reads an unsigned number of 5 to 7 bytes.
@@ -186,6 +199,7 @@ function weft.dissector(buf, pinfo, root)
   local behind = h.size
   if h.telemetry and buf(3, 1):bitfield(4, 1) == 1 then behind = hops(tree, buf, behind) end
   if h.name == "data" and buf(3, 1):bitfield(1, 1) == 1 then behind = shim(tree, buf, behind) end
+  if h.name == "sack" and buf(3, 1):bitfield(3, 1) == 1 then behind = rate(tree, buf, behind) end
   local requests = h.name == "data" or h.name == "trimmed" or h.name == "probe"
   if requests and buf(3, 1):bitfield(0, 1) == 1 then behind = request(tree, buf, behind) end
   local number = h.name == "credit" and " granted " or " psn "

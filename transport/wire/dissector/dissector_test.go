@@ -63,6 +63,8 @@ func TestTsharkUnderstandsIt(t *testing.T) {
 	d.Records(data).Stamp(wire.Hop{At: units.Second, Sent: 1600, Queued: 6400})
 	sack := make([]byte, wire.SackSize)
 	(&wire.Sack{CE: true, Conn: 7, Expected: 8, Base: 9, Bitmap: 0xf0f0, Received: 12, OutOfOrder: 3, PSN: 2, Due: 1, OneWay: -5 * units.Nanosecond, Path: 6}).Encode(sack)
+	rated := make([]byte, wire.SackSize+wire.RateSize)
+	(&wire.Sack{Conn: 7, Rated: true, BaseRate: 25_000_000_000}).Encode(rated)
 	cnp := make([]byte, wire.CNPSize)
 	(&wire.CNP{Conn: 7, PSN: 8, Path: 9}).Encode(cnp)
 	notice := make([]byte, wire.NoticeSize)
@@ -83,6 +85,7 @@ func TestTsharkUnderstandsIt(t *testing.T) {
 			"1|7|8|5|9|5000000000|-3|1099511627776|4|True|1000000000|1600|6400"},
 		{sack, []string{"weft.type", "weft.sack.bitmap", "weft.sack.onewayns", "weft.sack.disorder", "weft.sack.ce", "weft.sack.probed"},
 			"5|0x000000000000f0f0|-5|3|True|False"},
+		{rated, []string{"weft.type", "weft.sack.rated", "weft.rate.base"}, "5|True|25000000000"},
 		{cnp, []string{"weft.type", "weft.cnp.path"}, "4|9"},
 		{notice, []string{"weft.type", "weft.notice.kind", "weft.notice.srcport", "weft.notice.src", "weft.notice.dst", "weft.notice.switch", "weft.notice.at"}, "8|3|50000|5|6|20|77"},
 		{tagged, []string{"weft.data.size", "weft.tag.ar"}, "5|21"},
