@@ -49,14 +49,17 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 // verdict returns what a measurement says of the link, in words.
 func (m *Measured) verdict() string {
 	if m.Bad != "" {
-		verdict := "missed: " + m.Bad
-		if m.Hops > 1 && m.Bad != settings {
-			verdict += " of the path; any of its links may be the cause"
+		var parts []string
+		if missed := strings.TrimSuffix(strings.TrimSuffix(m.Bad, settings), ", "); missed != "" {
+			if m.Hops > 1 {
+				missed += " of the path; any of its links may be the cause"
+			}
+			parts = append(parts, "missed: "+missed)
 		}
 		if len(m.Changes) > 0 {
-			verdict += "; the link has " + strings.Join(m.Changes, ", ")
+			parts = append(parts, "changed since the lab was deployed: the link has "+strings.Join(m.Changes, ", "))
 		}
-		return verdict
+		return strings.Join(parts, "; ")
 	}
 	verdict, but := "ok", []string(nil)
 	if m.Unjudged != "" {

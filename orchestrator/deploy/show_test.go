@@ -94,14 +94,18 @@ func TestCheckSaysOfEachRowWhatItMeasured(t *testing.T) {
 	all := []Measured{
 		{Link: "h2-edge1", From: "h2", To: "h0", Hops: 3, Tried: true, Bad: "rate", AskedRateBPS: 20e6, RateBPS: 15.13e6},
 		{Link: "h3-edge1", From: "h3", To: "edge1", Hops: 1, Tried: true, Bad: "rate", AskedRateBPS: 20e6, RateBPS: 15.13e6},
+		{Link: "h4-edge1", From: "h4", To: "edge1", Hops: 1, Tried: true, Bad: "settings", Changes: []string{"loss=0.1"}},
+		{Link: "h5-edge1", From: "h5", To: "edge1", Hops: 1, Tried: true, Bad: "rate, settings", Changes: []string{"rate=5Mbps"}},
 	}
-	if err := ShowMeasured(&b, all, Checked{Links: 2}); err != nil {
+	if err := ShowMeasured(&b, all, Checked{Links: 4}); err != nil {
 		t.Fatal(err)
 	}
 	rows := strings.Split(b.String(), "\n")
 	for i, want := range [][]string{
 		{"h2 to h0, path of 3 links", "missed: rate of the path; any of its links may be the cause"},
 		{"h3 to edge1, only this link", "missed: rate"},
+		{"h4 to edge1, only this link", "%  changed since the lab was deployed: the link has loss=0.1"},
+		{"h5 to edge1, only this link", "missed: rate; changed since the lab was deployed: the link has rate=5Mbps"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(rows[i+1], text) {
