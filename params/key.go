@@ -30,6 +30,7 @@ type Key struct {
 	Foreign  bool   // the key belongs to something else than is written here, and is never suggested
 	Free     bool   // the keys of the section below are not known without a file that the lab names
 	Moot     string // the text that is accepted where the key does not apply, because it changes nothing
+	Of       string // the transport that the key is of; writing it is no error if some run of the lab uses that
 	Refused  string // the key is no longer part of the format: why, and what to write instead
 
 	Text, Source string // the default as text, and its source; "": there is none
@@ -175,6 +176,12 @@ func (k Key) Elsewhere(why string) Key {
 func (k Key) Only(when func() (applies bool, why string)) Key {
 	k.When = when
 	return k
+}
+
+// OnlyOf is Only for a section that two transports share: the key is for runs of the named one.
+func (k Key) OnlyOf(transport string, when func() (applies bool, why string)) Key {
+	k.Of = transport
+	return k.Only(when)
 }
 
 // Section is a struct with keys, bound to the fields that their values are stored in.

@@ -193,7 +193,9 @@ type STrack struct {
 func (s *STrack) Keys() []params.Key {
 	paths := s.Params.PathKeys()
 	for i := range paths {
-		paths[i] = paths[i].Only(func() (bool, string) { return !s.InTurn, "spray takes paths in turn; leave it out" })
+		paths[i] = paths[i].OnlyOf("strack", func() (bool, string) {
+			return !s.InTurn, "spray takes paths in turn; leave it out"
+		})
 	}
 	return slices.Concat(s.Params.WindowKeys(), paths, s.Selective.Keys(), s.Timeouts.Keys())
 }

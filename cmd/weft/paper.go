@@ -211,7 +211,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, w *figureWork, flags p
 		part.Text = "Skipped by --quick. " + part.Text
 		return f.Judge(nil, true), part, nil, nil, nil
 	}
-	jobs, all := w.jobs, w.files
+	jobs := w.jobs
 	series.Number(jobs, time.Now())
 	labs := make([]*lab.Lab, len(jobs))
 	for i := range jobs {
@@ -227,7 +227,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, w *figureWork, flags p
 	points := make([]expect.Point, len(runs))
 	for i := range runs {
 		points[i] = expect.Point{At: expect.At(jobs[i].Lab.Point), Summary: runs[i], Scope: jobs[i].Lab.Scope()}
-		if len(all) > 1 {
+		if w.labs > 1 {
 			points[i].At["lab"] = strings.TrimSuffix(jobs[i].Lab.Name, quickSuffix)
 		}
 	}
@@ -235,8 +235,12 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, w *figureWork, flags p
 	if len(rows) > 0 {
 		part.Tables = []report.Table{pages.FigureClaims(rows)}
 	}
+	first := points
+	if f.Seeds > 0 {
+		first = points[:len(points)/f.Seeds]
+	}
 	for _, p := range f.Plots {
-		drawn, err := pages.Redraw(p, points)
+		drawn, err := pages.Redraw(p, first)
 		if err != nil {
 			return nil, part, nil, nil, fmt.Errorf("%s of %s: plot %q: %w", f.ID, name, p.Title, err)
 		}

@@ -18,7 +18,8 @@ import (
 // figureWork is what a figure of a paper runs; without jobs it is skipped.
 type figureWork struct {
 	*paper.Figure
-	files []labfile.File
+	labs  int            // number of its labs
+	files []labfile.File // its labs, once for each seed
 	jobs  []series.Job
 	guess time.Duration // of one idle processor: see run.SimTime
 	wall  time.Duration // that its runs took, each on one processor; 0: not known yet
@@ -38,12 +39,19 @@ func loadPaper(p *paper.Paper, flags paperFlags) (work paperWork, err error) {
 		if flags.quick && w.Quick.Skip {
 			names = nil
 		}
-		for _, l := range names {
-			one, err := embedded(path.Join(p.Name, l), set)
-			if err != nil {
-				return work, fmt.Errorf("%s of %s: %w", w.ID, p.Name, err)
+		w.labs = len(names)
+		for i := range max(w.Seeds, 1) {
+			of := set
+			if w.Seeds > 0 {
+				of = append(slices.Clone(set), fmt.Sprintf("seed=%d", i+1))
 			}
-			w.files = append(w.files, one)
+			for _, l := range names {
+				one, err := embedded(path.Join(p.Name, l), of)
+				if err != nil {
+					return work, fmt.Errorf("%s of %s: %w", w.ID, p.Name, err)
+				}
+				w.files = append(w.files, one)
+			}
 		}
 		w.jobs = series.Jobs(w.files, time.Now())
 		for k := range w.jobs {

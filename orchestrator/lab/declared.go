@@ -155,7 +155,7 @@ func (r *keyReader) take(k params.Key, name string, f field) {
 	*to = readKey{name: name, field: f}
 	if k.When != nil {
 		if applies, why := k.When(); !applies {
-			if f.written() && why != "" && (k.Moot == "" || f.n.text != k.Moot) {
+			if f.written() && why != "" && (k.Moot == "" || f.n.text != k.Moot) && !r.s.d.kinds[k.Of] {
 				f.problem("%s", why)
 				f.silent = true
 			}

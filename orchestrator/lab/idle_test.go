@@ -30,6 +30,8 @@ func TestIdleParametersAreRefused(t *testing.T) {
 		{"transport: {kind: ccm, ccm: {roce: {qps: 2}}}", "transport.ccm.roce.qps", "a recovery of its own"},
 		{"transport: {kind: ccm}\nqueues: {routing: ecmp}", "queues.routing", "whatever this says"},
 		{"transport: {kind: ccm}\nqueues: {routing: spray}\nsweep: {transport.kind: [ccm, pc4]}", "", ""},
+		{"transport: {kind: spray, strack: {fresh_paths: false}}", "transport.strack.fresh_paths", "takes paths in turn"},
+		{"transport: {kind: spray, strack: {fresh_paths: false}}\nsweep: {transport.kind: [strack, spray]}", "", ""},
 		{"transport: {kind: pc4, pc4: {rtt: measured, paced_below: 8}}", "transport.pc4.paced_below", "every window is paced"},
 		{"transport: {kind: pc4, pc4: {target_qtime: 0s, ai: 1%}}", "transport.pc4.ai", "not above epsilon, 100ns"},
 		{"transport: {kind: pc4, pc4: {target_qtime: scaled, ai: 1%}}", "", ""},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"weft/results/expect"
@@ -66,7 +67,11 @@ const (
 	Skipped = "skipped"
 )
 
-// Judge compares the claims of a figure with its runs.
+// SeedsThatPass is the share of a figure's seeds with which a claim must pass, so that it passes.
+const SeedsThatPass = 0.8
+
+// Judge compares the claims of a figure with its runs. Those of a figure with Seeds are the runs of
+// the first seed, then those of the next, and as many of each.
 func (f *Figure) Judge(points []expect.Point, quick bool) []Row {
 	rows := make([]Row, len(f.Claims))
 	for i := range f.Claims {
@@ -81,9 +86,50 @@ func (f *Figure) Judge(points []expect.Point, quick bool) []Row {
 			rows[i].Verdict, rows[i].Note = Skipped, "not with --quick"
 			continue
 		}
-		c.judge(points, &rows[i])
+		if f.Seeds == 0 {
+			c.judge(points, &rows[i])
+			continue
+		}
+		rows[i] = c.judgeSeeds(f.Seeds, points, rows[i])
 	}
 	return rows
+}
+
+// judgeSeeds judges the claim with the runs of each seed. The value is that of the seed in the
+// middle, and what is noted of a failure is of the first one that fails.
+func (c *Claim) judgeSeeds(seeds int, points []expect.Point, r Row) Row {
+	type judged struct {
+		ours  string
+		value expect.Quantity
+	}
+	var values []judged
+	pass, failed, each := 0, "", len(points)/seeds
+	for i := range seeds {
+		one := Row{}
+		value := c.judge(points[i*each:(i+1)*each], &one)
+		if value.Text != "" {
+			values = append(values, judged{one.Ours, value})
+		}
+		if one.Verdict == Pass {
+			pass++
+		} else {
+			failed = cmp.Or(failed, one.Note)
+		}
+	}
+	r.Verdict = Fail
+	if float64(pass) >= SeedsThatPass*float64(seeds) {
+		r.Verdict = Pass
+	}
+	if failed != "" {
+		r.note(failed)
+	}
+	r.Ours = fmt.Sprintf("%d of %d seeds pass", pass, seeds)
+	if n := len(values); n > 0 {
+		slices.SortFunc(values, func(a, b judged) int { return cmp.Compare(a.value.Value, b.value.Value) })
+		r.Ours = fmt.Sprintf("%s, %s to %s, %s", values[(n-1)/2].ours, values[0].value.Text, values[n-1].value.Text,
+			r.Ours)
+	}
+	return r
 }
 
 // tolerance describes when the claim passes.
@@ -103,13 +149,13 @@ func (c *Claim) tolerance() string {
 	return number
 }
 
-func (c *Claim) judge(points []expect.Point, r *Row) {
+// judge judges the claim with runs. It returns the claim's value, zero without one.
+func (c *Claim) judge(points []expect.Point, r *Row) (ours expect.Quantity) {
 	fail := func(err error) {
 		r.Verdict = Fail
 		r.note(err.Error())
 	}
 	r.Verdict = Pass
-	var ours expect.Quantity
 	if c.Ours != "" {
 		e, err := expect.ParseValue(c.Ours)
 		if err == nil {
@@ -117,7 +163,7 @@ func (c *Claim) judge(points []expect.Point, r *Row) {
 		}
 		if err != nil {
 			fail(err)
-			return
+			return ours
 		}
 		r.Ours = ours.Text
 	}
@@ -125,7 +171,7 @@ func (c *Claim) judge(points []expect.Point, r *Row) {
 		e, err := expect.Parse(c.Holds)
 		if err != nil {
 			fail(err)
-			return
+			return ours
 		}
 		got := e.Sweep(points)
 		if !got.OK {
@@ -141,6 +187,7 @@ func (c *Claim) judge(points []expect.Point, r *Row) {
 			fail(err)
 		}
 	}
+	return ours
 }
 
 // compare compares our value with the paper's number.

@@ -61,7 +61,10 @@ type Figure struct {
 	Labs    []string          `yaml:"labs"`    // files beside paper.yml
 	Sources map[string]string `yaml:"sources"` // override those of the paper
 	Set     []string          `yaml:"set"`     // path=value, as with --set
-	Quick   Quick             `yaml:"quick"`
+	// Seeds is the number of seeds, from 1, with which the labs run, where the seed decides: see
+	// SeedsThatPass. 0: each lab has its own seed.
+	Seeds int   `yaml:"seeds"`
+	Quick Quick `yaml:"quick"`
 	// Origin and OneSided are those of the claims that have none.
 	Origin   Origin  `yaml:"origin"`
 	OneSided string  `yaml:"one_sided"`
@@ -186,6 +189,9 @@ func Names(fsys fs.FS) ([]string, error) {
 	return files, err
 }
 
+// maxSeeds is the largest Figure.Seeds.
+const maxSeeds = 100
+
 // identifier is the form of a figure's ID, which becomes part of file names.
 var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,30}$`)
 
@@ -211,6 +217,9 @@ func (p *Paper) check(fsys fs.FS, dir string) error {
 			bad(where, "id %q is listed twice", f.ID)
 		}
 		seen[f.ID] = true
+		if f.Seeds < 0 || f.Seeds == 1 || f.Seeds > maxSeeds {
+			bad(where, "seeds %d; expected 2 to %d, or nothing", f.Seeds, maxSeeds)
+		}
 		if f.Figure == "" || f.Title == "" || len(f.Labs) == 0 {
 			bad(where, "needs figure, title and labs")
 		}

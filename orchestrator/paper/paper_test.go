@@ -107,6 +107,43 @@ func TestClaimsAreJudged(t *testing.T) {
 	}
 }
 
+// With seeds a claim passes if it does with eight of ten, and the row has the middle and the range.
+func TestSeedsDecide(t *testing.T) {
+	run := func(fct float64) expect.Point {
+		if fct == 0 {
+			return expect.Point{At: map[string]string{}} // a run that failed
+		}
+		return expect.Point{At: map[string]string{}, Summary: &record.Summary{
+			Status: "ok", Flows: record.Flows{Count: 1, FCT: record.Quantiles{P99: fct}},
+		}}
+	}
+	for _, c := range []struct {
+		fct          [10]float64
+		value, holds string
+	}{
+		{[10]float64{10, 10, 10, 10, 10, 10, 10, 10, 10, 10}, "pass 10us (+0.0 %), 10us to 10us, 10 of 10 seeds pass | known", "pass 10 of 10 seeds pass | "},
+		{[10]float64{12, 9, 10, 10, 8, 10, 10, 11, 10, 10}, "pass 10us (+0.0 %), 8us to 12us, 8 of 10 seeds pass | known", "pass 9 of 10 seeds pass | got 12us, expected <= 11us"},
+		{[10]float64{12, 9, 10, 10, 8, 10, 10, 12, 12, 10}, "fail 10us (+0.0 %), 8us to 12us, 6 of 10 seeds pass | known", "fail 7 of 10 seeds pass | got 12us, expected <= 11us"},
+		{[10]float64{10, 10, 10, 0, 10, 10, 10, 10, 0, 0}, "fail 10us (+0.0 %), 10us to 10us, 7 of 10 seeds pass | the run has no summary (known)", "fail 7 of 10 seeds pass | fct.p99: the run has no summary"},
+		{[10]float64{}, "fail 0 of 10 seeds pass | the run has no summary (known)", "fail 0 of 10 seeds pass | fct.p99: the run has no summary"},
+	} {
+		f := Figure{ID: "P1", Figure: "Fig. 1", Seeds: 10, Claims: []Claim{
+			{Claim: "it is fast", Paper: "10us", Ours: "fct.p99", Within: "10%", Class: "T1", Note: "known"},
+			{Claim: "it is faster", Paper: "faster", Holds: "fct.p99 <= 11us", OneSided: "a limit", Class: "T4"},
+		}}
+		points := make([]expect.Point, len(c.fct))
+		for i, fct := range c.fct {
+			points[i] = run(fct)
+		}
+		rows := f.Judge(points, false)
+		for i, want := range []string{c.value, c.holds} {
+			if got := rows[i].Verdict + " " + rows[i].Ours + " | " + rows[i].Note; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	}
+}
+
 func TestMistakesHavePlaces(t *testing.T) {
 	for _, c := range []struct{ old, replacement, want string }{
 		{"paper: x", "paper: y", `"y" is not the name of its folder, x`},
