@@ -126,8 +126,11 @@ func (c *Claim) judgeSeeds(seeds int, points []expect.Point, r Row) Row {
 	r.Ours = fmt.Sprintf("%d of %d seeds pass", pass, seeds)
 	if n := len(values); n > 0 {
 		slices.SortFunc(values, func(a, b judged) int { return cmp.Compare(a.value.Value, b.value.Value) })
-		r.Ours = fmt.Sprintf("%s, %s to %s, %s", values[(n-1)/2].ours, values[0].value.Text, values[n-1].value.Text,
-			r.Ours)
+		middle := values[(n-1)/2].ours
+		if first, last := values[0].value.Text, values[n-1].value.Text; first != last {
+			middle += fmt.Sprintf(", %s to %s", first, last)
+		}
+		r.Ours = middle + ", " + r.Ours
 	}
 	return r
 }

@@ -121,10 +121,10 @@ func TestSeedsDecide(t *testing.T) {
 		fct          [10]float64
 		value, holds string
 	}{
-		{[10]float64{10, 10, 10, 10, 10, 10, 10, 10, 10, 10}, "pass 10us (+0.0 %), 10us to 10us, 10 of 10 seeds pass | known", "pass 10 of 10 seeds pass | "},
+		{[10]float64{10, 10, 10, 10, 10, 10, 10, 10, 10, 10}, "pass 10us (+0.0 %), 10 of 10 seeds pass | known", "pass 10 of 10 seeds pass | "},
 		{[10]float64{12, 9, 10, 10, 8, 10, 10, 11, 10, 10}, "pass 10us (+0.0 %), 8us to 12us, 8 of 10 seeds pass | known", "pass 9 of 10 seeds pass | got 12us, expected <= 11us"},
 		{[10]float64{12, 9, 10, 10, 8, 10, 10, 12, 12, 10}, "fail 10us (+0.0 %), 8us to 12us, 6 of 10 seeds pass | known", "fail 7 of 10 seeds pass | got 12us, expected <= 11us"},
-		{[10]float64{10, 10, 10, 0, 10, 10, 10, 10, 0, 0}, "fail 10us (+0.0 %), 10us to 10us, 7 of 10 seeds pass | the run has no summary (known)", "fail 7 of 10 seeds pass | fct.p99: the run has no summary"},
+		{[10]float64{10, 10, 10, 0, 10, 10, 10, 10, 0, 0}, "fail 10us (+0.0 %), 7 of 10 seeds pass | the run has no summary (known)", "fail 7 of 10 seeds pass | fct.p99: the run has no summary"},
 		{[10]float64{}, "fail 0 of 10 seeds pass | the run has no summary (known)", "fail 0 of 10 seeds pass | fct.p99: the run has no summary"},
 	} {
 		f := Figure{ID: "P1", Figure: "Fig. 1", Seeds: 10, Claims: []Claim{
