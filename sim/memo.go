@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -158,6 +159,10 @@ func (s *Sim) addSteps() error {
 	}
 	if err := state.Check(s.roots()...); err != nil {
 		m.Never = err.Error()
+		var u *state.Uncompared
+		if errors.As(err, &u) {
+			m.Never = "the state of " + u.Part + " is not compared between steps"
+		}
 		return nil
 	}
 	s.steps = k

@@ -48,6 +48,14 @@ func Capture(now units.Time, roots ...any) (*State, error) {
 	return s, nil
 }
 
+// Uncompared is the error about a type whose state is not compared.
+type Uncompared struct {
+	Part string // of the state, in words of a user
+	Why  error  // names the type
+}
+
+func (u *Uncompared) Error() string { return u.Part + ": the state of " + u.Why.Error() }
+
 // Check returns the error that Capture returns of the roots.
 func Check(roots ...any) error {
 	w := &walk{checks: true, count: func(unsafe.Pointer, uintptr) {}}
@@ -149,7 +157,7 @@ func (w *walk) all(roots []any) error {
 // visit visits the struct at an address.
 func (w *walk) visit(p *plan, at unsafe.Pointer, name string) error {
 	if p.err != nil {
-		return fmt.Errorf("%s: the state of %w", name, p.err)
+		return &Uncompared{name, p.err}
 	}
 	for i := range p.fields {
 		f := &p.fields[i]
@@ -217,7 +225,7 @@ func (w *walk) dynamic(f *field, at unsafe.Pointer, part string) error {
 	case t.Kind() == reflect.Struct && t.NumField() == 0:
 		return nil
 	}
-	return fmt.Errorf("%s: the state of %v %w", part, t, errUntold)
+	return &Uncompared{part, fmt.Errorf("%v %w", t, errUntold)}
 }
 
 func (w *walk) elements(f *field, first unsafe.Pointer, n int, part string) error {

@@ -111,7 +111,7 @@ func TestStepsThatAreNotSkipped(t *testing.T) {
 		"jitter":     {strings.Replace(repeated, "compute:", "jitter: 1us, compute:", 1), "jitter"},
 		"background": {repeated + "background: {load: 0.1}", "background"},
 		"transport":  {repeated + "transport: {kind: uec}", "not compared"},
-		"spray":      {repeated + "transport: {kind: spray}", "path.Spray"},
+		"spray":      {repeated + "transport: {kind: spray}", "the state of paths"},
 	} {
 		m := simulateTwice(t, star+unmeasured+c.set, nil)
 		if m == nil || m.Skipped != 0 || !strings.Contains(m.Why, c.why) {
