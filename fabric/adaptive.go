@@ -217,6 +217,7 @@ type flowEntry struct {
 	until units.Time `state:"instant0"` // CCM: when it stops avoiding that port
 	stuck units.Time `state:"instant0"` // CCM: since when no path is light here or upstream, or units.Never
 	told  units.Time `state:"instant0"` // CCM: when its source may be notified of that again
+	again units.Time `state:"instant0"` // CCMConfig.Spray: when another path may be asked for again
 }
 
 // flowTable is a bounded table of flows, in sets of eight. A new flow replaces the one of its set
@@ -227,7 +228,7 @@ type flowTable struct {
 	evicted int64       `state:"count"` // flows that were replaced before they expired
 }
 
-// Sizes of a flowTable. An entry has 56 bytes, so maxFlows entries have 896 KiB.
+// Sizes of a flowTable. An entry has 64 bytes, so maxFlows entries have 1 MiB.
 const (
 	maxFlows = 1 << 14
 	minFlows = 64
@@ -247,7 +248,7 @@ func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 			switch {
 			case f.used && f.key == key:
 				if now-f.seen > FlowExpiry {
-					f.port, f.away, f.stuck, f.told = noPort, noPort, units.Never, 0
+					f.port, f.away, f.stuck, f.told, f.again = noPort, noPort, units.Never, 0, 0
 				}
 				f.seen = now
 				return f

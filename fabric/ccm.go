@@ -26,7 +26,7 @@ const CCM Balance = "ccm"
 // CCMConfig has the choices that the draft leaves open. Times are above 0.
 type CCMConfig struct {
 	// RTT is the base round trip. A port must have been light for one RTT before its flows are
-	// released; a flow avoids the port about which a downstream switch has complained for one RTT;
+	// released; a flow avoids the ports about which a downstream switch has complained for one RTT;
 	// and a switch asks an upstream switch about a flow at most once per RTT.
 	RTT units.Time `json:"rtt_ps"`
 
@@ -35,6 +35,10 @@ type CCMConfig struct {
 	// time after which sources assume that the release was lost.
 	Every   units.Time `json:"every_ps"`
 	Refresh units.Time `json:"refresh_ps"`
+
+	// Spray chooses a port for each packet, at random among the light ones, where otherwise a flow
+	// stays on its port. CC traffic stays on the port of the flow's last packet before.
+	Spray bool `json:"spray,omitempty"`
 
 	// Strict sends no notification of type 1 to the source of a flow for which no path is light, as
 	// section 6.3.4 of the draft has it, although by its section 6.4 the source then ignores the
@@ -105,7 +109,7 @@ const (
 	ToldReleased                 // a notification of type 2 was sent
 	ToldPath                     // a notification of type 3 was sent
 	HeardPath                    // a notification of type 3 was received and followed
-	Moved                        // a flow takes another port than before
+	Moved                        // a flow takes another port than before; never with CCMConfig.Spray
 	LastResort                   // no path is light here or upstream: type 1 sent, not for incast
 	Took                         // a flow that is new here takes a port, one of several that are light
 	TookOnly                     // as Took, but at most one port is light: the AR indicator stays
@@ -129,6 +133,8 @@ const maxIncast = 1024
 // ccmSwitch is the state of a switch for CCM, besides its flow table.
 type ccmSwitch struct {
 	random uint64        // state of the draws of losses
+	avoid  avoidance     // CCMConfig.Spray: ports that notifications keep flows off
+	open   []int32       // scratch of spray
 	inward int32         // a port that leads to the switch, or noPort
 	ports  []int32       // its ports to hosts that have incast flows
 	incast []*incast     // by element of ports

@@ -32,6 +32,9 @@ func (c *coordination) choose(n *Network, now units.Time, s int, from int32, w c
 	if t.CC {
 		return f.port // another path does not help against incast
 	}
+	if c.Spray {
+		return c.spray(n, now, s, from, w, f, fresh, e)
+	}
 	if now >= f.until {
 		f.away = noPort
 	}
@@ -100,7 +103,7 @@ func (c *coordination) noLightPath(n *Network, now units.Time, s int, from int32
 	src := e.Src
 	if t.AR != ARNone {
 		f.stuck = units.Never
-		if c.overloaded(n, now, f.port, e.Class) {
+		if c.asks(n, now, f, e.Class) {
 			to := NodeID(src)
 			if t.AR != ARSource {
 				to = n.switchID(int(t.AR) - 1)
@@ -123,6 +126,19 @@ func (c *coordination) noLightPath(n *Network, now units.Time, s int, from int32
 	}
 	f.told = now + c.Every
 	c.notify(n, now, s, from, NodeID(src), e, Note{Type: NeedsCC, Last: true})
+}
+
+// asks reports whether a switch asks upstream about flow f. With Spray it does so once per round
+// trip about each flow: one that leaves spreads over several ports, and comes back.
+func (c *coordination) asks(n *Network, now units.Time, f *flowEntry, class uint8) bool {
+	if !c.Spray {
+		return c.overloaded(n, now, f.port, class)
+	}
+	if now < f.again {
+		return false
+	}
+	f.again = now + c.RTT
+	return true
 }
 
 // overload is a port's own requests for other paths.
@@ -344,6 +360,10 @@ func (c *coordination) hear(n *Network, now units.Time, s int, note Note) *flowE
 		n.total.CCM.Ignored++
 		return nil
 	}
+	if c.Spray {
+		c.keepOff(n, now, s, f.key, note)
+		return f
+	}
 	f.away, f.until = f.port, now+c.RTT
 	n.Observers.step(Step{At: now, Switch: n.switchID(s), What: HeardPath, Src: note.Src, Dst: note.Dst, Port: f.port})
 	return f
@@ -398,7 +418,7 @@ func newCoordination(cfg *Config) *coordination {
 	}
 	for s := range c.switches {
 		random := splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+2))
-		c.switches[s] = ccmSwitch{random: random, inward: noPort, port: map[int32]int{}}
+		c.switches[s] = ccmSwitch{random: random, inward: noPort, port: map[int32]int{}, avoid: avoidance{}}
 	}
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]

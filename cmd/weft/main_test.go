@@ -226,6 +226,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"run labs/quickstart.yaml --engine warp", "--engine warp"},
 		{"run labs/quickstart.yaml --runtime podman", "docker"},
 		{"run labs/quickstart.yaml --datapath kernel --set queues.pfc=on", "expected off"},
+		{"run labs/ccm/example-emu.yaml --datapath kernel --set queues.routing=spray", "or datapath fabric"},
 		{"run labs/quickstart.yaml --kernel plan9", "expected host or uml"},
 		{"run labs/quickstart.yaml --kernel uml --engine sim", "remove --kernel"},
 		{"run labs/quickstart.yaml --kernel uml --runtime docker", "use --runtime namespace"},

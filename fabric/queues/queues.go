@@ -98,7 +98,7 @@ func (q *Queues) Keys() []params.Key {
 				return !q.shared && !q.pfc, "trimming needs a buffer per port; leave out shared and pfc"
 			}).MayBe("off"),
 		params.New("routing", params.Word(&q.Routing, Routings()...),
-			"Choice among equal paths: per flow, or per packet at random or by queue length.").
+			"Choice among equal paths: per flow, or per packet at random or by queue length; ccm: spray.").
 			Default("ecmp", "ours"),
 		params.New("light", params.Amount(&q.Light),
 			"adaptive: a port is light up to this queue; flows stay on light ports.").

@@ -95,7 +95,8 @@ func balance(l *lab.Lab) fabric.Balance {
 func (m *memory) coordinate(cfg *fabric.Config) {
 	if c := m.coord; c != nil {
 		cfg.Port = wire.Port
-		cfg.CCM = &fabric.CCMConfig{RTT: m.rtt, Every: c.Every, Refresh: c.Refresh, Strict: c.Strict, Loss: c.Loss}
+		cfg.CCM = &fabric.CCMConfig{RTT: m.rtt, Every: c.Every, Refresh: c.Refresh, Strict: c.Strict, Loss: c.Loss,
+			Spray: m.queues.Balance().Random()}
 	}
 }
 

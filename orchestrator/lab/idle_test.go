@@ -29,6 +29,7 @@ func TestIdleParametersAreRefused(t *testing.T) {
 		{"transport: {kind: pc4, roce: {rai: 5Mbps}}\nsweep: {transport.kind: [pc4, roce]}\nqueues: {ecn: {kmin: 1KB, kmax: 2KB}}", "", ""},
 		{"transport: {kind: ccm, ccm: {roce: {qps: 2}}}", "transport.ccm.roce.qps", "a recovery of its own"},
 		{"transport: {kind: ccm}\nqueues: {routing: ecmp}", "queues.routing", "whatever this says"},
+		{"transport: {kind: ccm}\nqueues: {routing: spray}", "", ""},
 		{"transport: {kind: ccm}\nqueues: {routing: spray}\nsweep: {transport.kind: [ccm, pc4]}", "", ""},
 		{"transport: {kind: spray, strack: {fresh_paths: false}}", "transport.strack.fresh_paths", "takes paths in turn"},
 		{"transport: {kind: spray, strack: {fresh_paths: false}}\nsweep: {transport.kind: [strack, spray]}", "", ""},

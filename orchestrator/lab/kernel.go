@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/orchestrator/topology"
+	"weft/transport"
 )
 
 // onKernel begins the messages about limits of the kernel datapath.
@@ -48,6 +49,9 @@ func (l *Lab) KernelProblems() (all Problems) {
 	}
 	if l.trims() {
 		refuse("queues.trim", "drops packets at full queues and cannot cut them to their headers; expected off")
+	}
+	if transport.FactsOf(l.Transport.Kind).Coordinated && l.Queues.Balance().Random() {
+		refuse("queues.routing", "keeps flows of %s on a port and does not spray them; leave it out", l.Transport.Kind)
 	}
 	if l.Clocks.Transparent {
 		refuse("clocks.transparent", "does not correct PTP messages; expected false")

@@ -224,8 +224,9 @@ func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 		b.open().all(&l.Background)
 	}
 	l.Transport = d.transport(s.section("transport"))
-	if kind := l.Transport.Kind; transport.FactsOf(kind).Coordinated {
-		const says = "the switches of %s choose paths by the packet, whatever this says; leave it out"
+	if kind := l.Transport.Kind; transport.FactsOf(kind).Coordinated && !l.Queues.Balance().Random() {
+		const says = "the switches of %s choose paths by the packet, whatever this says; " +
+			"leave it out, or have them spray"
 		routing, because := s.section("queues").field("routing"), s.section("transport").field("kind")
 		if routing.idle(because, says, kind); routing.written() && because.n != nil && because.n.at.sweep != nil {
 			routing.addNote(says, kind)

@@ -10,7 +10,7 @@ import (
 // it.
 func TestUnusedSettingsAreNoted(t *testing.T) {
 	const errors = "clocks: {preset: bad, offset: ±1ms, skew: ±9ppm, wander: 1ppm/√s}"
-	const routed = "queues: {routing: spray}"
+	const routed = "queues: {routing: adaptive}"
 	for _, c := range []struct {
 		text  string
 		set   []string
