@@ -20,3 +20,24 @@ func TestRunsOutsideConditionsGiveWarnings(t *testing.T) {
 		t.Errorf("without a workload: %v", experiment.Outside(bare))
 	}
 }
+
+// Rates that stay low cost nothing where a link was full all the time, also one that a fault slows
+// from the start.
+func TestLowRatesOnAFullLinkAreNoWarning(t *testing.T) {
+	const roce = star + "transport: {kind: roce}\nqueues: {pfc: on}\n"
+	const incast = "  - {collective: incast, ranks: [h1, h2, h3, h4], root: h0, size: 400KB}\n"
+	const slow = "faults: [{at: 0s, link: h0-switch0, rate: 10Gbps}]\n"
+	const later = "  - {collective: incast, ranks: [h3], root: h0, size: 20MB}\n"
+	for text, want := range map[string]bool{
+		roce + "workload:\n" + incast:         false,
+		roce + "workload:\n" + incast + later: true,
+		roce + "workload:\n" + incast + slow:  false,
+	} {
+		s := mustSimulate(t, text)
+		const path = "transport.roce.cnp_interval: "
+		warned := slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, path) })
+		if warned != want || s.Network.CEMarks == 0 {
+			t.Errorf("%s%d marks, warned %t, want %t: %q", text, s.Network.CEMarks, warned, want, s.Warnings)
+		}
+	}
+}

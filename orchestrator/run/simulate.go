@@ -277,11 +277,31 @@ func queueEventRecorder(x *experiment.Experiment, into *stats.Dist, from units.T
 	}
 }
 
-// portRows returns the counters of every port that was used, and adds up how long ports were paused
-// in out.
+// fastest returns, by port, the highest rate that the port has in a run.
+func fastest(x *experiment.Experiment) []units.Bandwidth {
+	rates := make([]units.Bandwidth, len(x.Fabric.Ports))
+	for i := range rates {
+		rates[i] = x.Fabric.Ports[i].Rate
+	}
+	for _, c := range x.Faults.Changes {
+		if c.Link == nil {
+			continue
+		}
+		for _, port := range c.Ports {
+			if rates[port] = max(rates[port], c.Link.Rate); c.At == 0 {
+				rates[port] = c.Link.Rate
+			}
+		}
+	}
+	return rates
+}
+
+// portRows returns the counters of every port that was used. It adds up in out how long ports were
+// paused, and takes how long the busiest sent.
 func portRows(
 	x *experiment.Experiment, counters func(port int) fabric.PortCounters, out *summary.Outcome,
 ) (rows []record.Port) {
+	fastest := fastest(x)
 	for i, name := range x.PortNames() {
 		c := counters(i)
 		row := record.Port{
@@ -293,6 +313,7 @@ func portRows(
 			row.Paused += c.Paused[class]
 		}
 		out.Paused += row.Paused
+		out.Busiest = max(out.Busiest, fastest[i].TransmitTime(c.Bytes))
 		if c.Drops > 0 {
 			out.Overflowed = max(out.Overflowed, x.Fabric.Ports[i].Buffer)
 		}

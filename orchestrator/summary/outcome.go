@@ -46,6 +46,7 @@ type Outcome struct {
 	Plateaus   []record.Plateau   // nil: not measured, or there are none
 	Heard      *record.Acks       // acknowledgements one by one; nil: not measured
 	Paused     units.Time         // time that PFC paused ports, added up
+	Busiest    units.Time         // the longest that a port sent, at least: at the highest rate that it had
 	Elapsed    units.Time         // lab time reached
 	Clocks     []node.Report      // by host; nil: clocks are perfect
 	Bridges    clocksync.Counters // of switches that are peer-to-peer transparent clocks
