@@ -10,7 +10,7 @@ import (
 // CCM over packet spraying (CCMConfig.Spray). The draft says that its scheme applies to spraying
 // too (section 4), and no more. Hosts, incast and marks are as they are without it. A switch sprays
 // over those ports that section 6.3.5 has it choose among, and a notification of type 3 keeps a
-// flow off all ports that lead to the switch that sent it. The rest is our own choice (ADR 234).
+// flow off all ports that lead to the switch that sent it. The rest is our own choice (ADR 235).
 
 // avoidance is until when flows are kept off ports.
 type avoidance map[avoided]units.Time
