@@ -447,7 +447,7 @@ func (e *Endpoint) Advance(now units.Time) {
 			if f.departures != nil {
 				e.expire(now, s)
 			} else {
-				f.probing, f.probeAt = true, now+f.probeAfter
+				f.probing, f.probeAt = true, f.nextProbe(now, s.rto.floor)
 			}
 		}
 		if s.starved() && s.credits.askAt <= now {

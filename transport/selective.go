@@ -182,6 +182,7 @@ type flight struct {
 	probeAfter units.Time `state:"fixed"` // a probe leaves after this long without an acknowledgement
 	probeAt    units.Time `state:"idle"`  // when the next probe is due, while anything is in flight
 	probing    bool       `state:"idle"`  // a probe waits to leave
+	probes     int        `state:"idle"`  // probes since the last acknowledgement of something new
 	probeDue   units.Time `state:"idle"`  // when the last probe was to arrive at the receiver; identifies its answer
 	probeNext  uint64     `state:"idle"`  // the first packet that was not sent before the last probe
 	others     int        `state:"idle"`  // acknowledgements since the last probe
@@ -214,6 +215,20 @@ func newFlight(s *Spec, l cc.Link, sch scheme) *flight {
 	}
 	return f
 }
+
+// nextProbe returns when the next probe leaves if nothing new is acknowledged. The fifth one in a
+// row and those that follow wait twice as long as the one before, up to the shortest timeout. Ours:
+// the probes of thousands of connections to one host would fill its link.
+func (f *flight) nextProbe(now, timeout units.Time) units.Time {
+	wait := f.probeAfter
+	for n := f.probes; n >= probesAtOnce && wait < timeout; n-- {
+		wait *= 2
+	}
+	return now + min(wait, max(timeout, f.probeAfter))
+}
+
+// probesAtOnce is the number of probes without effect from which on they become rarer.
+const probesAtOnce = 4
 
 // inFlight returns the bytes in flight (STrack, equations 1 and 2). Packets that arrived but were
 // claimed lost before their acknowledgement came are subtracted twice for a while, hence the

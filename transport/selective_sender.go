@@ -236,11 +236,17 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	s.markArrived(base, a.Bitmap)
 	f.received = max(f.received, a.Received, s.order.ackedBytes)
 	if f.departures == nil {
-		f.probeAt, f.probing = now+f.probeAfter, false
+		f.probing = false
 	} else if s.credits != nil {
 		s.credits.stopSpeculating()
 	}
 	size, full := f.received-before, s.mtu+s.perPacket
+	if size > 0 {
+		f.probes = 0
+	}
+	if f.departures == nil {
+		f.probeAt = f.nextProbe(now, s.rto.floor)
+	}
 	switch {
 	case f.departures == nil:
 	case size > 0: // the first packet may be missing for long
@@ -333,7 +339,8 @@ func (s *sender) probe(now, clockOffset units.Time, out *Outgoing) {
 	out.Conn, out.Message, out.Offset, out.Payload = s.id, 0, 0, 0
 	f.probing = false
 	if f.departures == nil {
-		f.probeAt = now + f.probeAfter
+		f.probes++
+		f.probeAt = f.nextProbe(now, s.rto.floor)
 	}
 	f.probeDue, f.probeNext, f.others = p.SentAt+p.Baseline, s.order.next, 0
 }

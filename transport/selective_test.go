@@ -217,6 +217,22 @@ func TestRecoveryIsAChoice(t *testing.T) {
 	}
 }
 
+// Thousands of connections to one host wait for longer than they wait before a probe. Their probes
+// do not fill its link: each connection ends, after some tens of probes.
+func TestProbesOfManyConnections(t *testing.T) {
+	for _, kind := range []string{"strack", "pc4"} {
+		const n = 3000
+		net, last := runIncast(t, star(0), n, 20*units.KB, selectiveRepeat(kind, transport.Spec{}))
+		var sum transport.Counters
+		for _, h := range net.Hosts {
+			sum.Add(h.Counters())
+		}
+		if ideal := (100 * units.Gbps).TransmitTime(n * 20 * units.KB); last > 20*ideal || sum.Probes > 50*n {
+			t.Errorf("%s: %d probes, until %v; alone the data takes %v", kind, sum.Probes, last, ideal)
+		}
+	}
+}
+
 // Acknowledgements of selective repeat carry what those of go-back-N do: without losses, senders
 // that share a receiver are as fast with either, and their queue is as long.
 func TestSelectiveAcksCarryFeedback(t *testing.T) {
