@@ -33,7 +33,8 @@ func TestLabsMeetTheirExpectations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			labs, err := lab.Parse(file, text, lab.Options{})
+			read := func(beside string) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(file), beside)) }
+			labs, err := lab.Parse(file, text, lab.Options{Read: read})
 			if err != nil {
 				t.Fatal(err)
 			}
