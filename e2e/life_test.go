@@ -450,7 +450,7 @@ func TestPrivCheckFindsEveryChange(t *testing.T) {
 		setting, _, _ := strings.Cut(change, "=")
 		d.run("link", "check", "h1-switch0", "set", change).wantCode(0)
 		r := d.run("inspect", "--check").wantCode(3)
-		row := regexp.MustCompile(`(?m)^h1-switch0 .*missed: .*settings.*; the link has ` + setting + `=.*$`)
+		row := regexp.MustCompile(`(?m)^h1-switch0 .*changed since the lab was deployed: the link has ` + setting + `=.*$`)
 		if !row.MatchString(r.stdout) {
 			t.Errorf("%s: %s", change, r.stdout)
 		}

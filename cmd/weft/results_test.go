@@ -689,7 +689,7 @@ func TestPaper(t *testing.T) {
 }
 
 func TestPaperPasses(t *testing.T) {
-	code, out, words := weft(t, orchestrated{}, "paper", "pc4", "--quick", "--only", "P4", "--out", t.TempDir())
+	code, out, words := weft(t, orchestrated{}, "paper", "pc4", "--quick", "--only", "P1", "--out", t.TempDir())
 	if code != exitOK {
 		t.Errorf("code %d: %s%s", code, out, words)
 	}
