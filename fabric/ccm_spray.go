@@ -26,9 +26,9 @@ func (c *coordination) spray(
 ) int32 {
 	k := &c.switches[s]
 	k.open = k.open[:0]
-	open, light := k.openPorts(n, now, w.ports, e)
+	open, light := k.openPorts(n, now, w.ports, f.key, e.Class)
 	if light == 0 && len(w.aside) > 0 {
-		if detours, some := k.openPorts(n, now, w.aside, e); some > 0 {
+		if detours, some := k.openPorts(n, now, w.aside, f.key, e.Class); some > 0 {
 			open, light = detours, some
 		}
 	}
@@ -51,17 +51,19 @@ func (c *coordination) spray(
 	return f.port
 }
 
-// openPorts returns the light ports that the flow of e is not kept off, and their number. If there
-// are none, it returns all ports that the flow is not kept off. They are the end of k.open.
-func (k *ccmSwitch) openPorts(n *Network, now units.Time, ports []int32, e *Packet) (open []int32, light int) {
+// openPorts returns the light ports that a flow is not kept off, and their number. If there are
+// none, it returns all ports that the flow is not kept off. They are the end of k.open.
+func (k *ccmSwitch) openPorts(
+	n *Network, now units.Time, ports []int32, flow uint64, class uint8,
+) (open []int32, light int) {
 	first := len(k.open)
 	for _, port := range ports {
-		if len(k.avoid) > 0 && now < k.avoid[avoided{flowKey(e), port}] {
+		if len(k.avoid) > 0 && now < k.avoid[avoided{flow, port}] {
 			continue
 		}
 		k.open = append(k.open, port)
 		open = k.open[first:]
-		if n.balancing.light(n, now, port, e.Class) {
+		if n.balancing.light(n, now, port, class) {
 			last := len(open) - 1
 			open[light], open[last] = open[last], open[light]
 			light++

@@ -22,7 +22,7 @@ func ccmScheme(s *Spec, p ccm.Params) scheme {
 		controller: func(l cc.Link) cc.Controller { return ccm.NewSender(p, l, planned) },
 		receiver:   meter,
 		chooser:    func(cc.Link, uint64, units.Bytes) path.Chooser { return path.NewRepath(p.Paths) },
-		span:       func(cc.Link) uint64 { return maxSpan },
+		span:       widest,
 	}
 	switch {
 	case p.DCQCN != nil:

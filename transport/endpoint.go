@@ -115,9 +115,7 @@ func (e *Endpoint) Open(s Spec) error {
 		e.conns[s.ID] = ^int32(len(e.receivers))
 		r := receiver{id: s.ID, src: s.Src, srcPort: s.SrcPort, feedback: sch.receiver(e.cfg.LineRate)}
 		if sch.selective {
-			r.arrivals = newArrivals(&s, sch.trims)
-			r.arrivals.rated = FactsFor(s.Kind, s.CC).BaseRate
-			r.arrivals.room = newEcho(s.Forward, sch.telemetry).slots()
+			r.arrivals = newArrivals(&s, sch)
 		}
 		if sch.credit != nil {
 			r.grants = sch.credit.receiving(linkOf(e.cfg, &s, sch), len(e.receivers))

@@ -193,7 +193,7 @@ func plain[P any, C cc.Controller](sender func(P, cc.Link) C) func(*Spec, P) sch
 			receiver:   meter,
 			chooser:    onePath,
 			either:     true, windowed: true,
-			span: func(cc.Link) uint64 { return maxSpan },
+			span: widest,
 		}
 	}
 }
@@ -271,7 +271,7 @@ func pc4Scheme(s *Spec, p pc4.Params) scheme {
 		chooser:    onePath,
 		spaced:     true,
 		either:     true, windowed: true,
-		span: func(cc.Link) uint64 { return maxSpan },
+		span: widest,
 	}
 }
 
@@ -289,7 +289,7 @@ func roceScheme(_ *Spec, p dcqcn.Params) scheme {
 		chooser:    chooser,
 		either:     true,
 		paths:      p.SourcePorts(),
-		span:       func(cc.Link) uint64 { return maxSpan }, // a rate has no window
+		span:       widest,
 	}
 }
 
@@ -368,6 +368,9 @@ func checkPathCount(s *Spec) error {
 	}
 	return nil
 }
+
+// widest is the span of transports whose windows, if they have any, are far below it.
+func widest(cc.Link) uint64 { return maxSpan }
 
 // onePath returns the chooser of transports with one path.
 func onePath(cc.Link, uint64, units.Bytes) path.Chooser { return path.ECMP{} }

@@ -49,8 +49,14 @@ type partial struct {
 	left  units.Bytes // payload that is missing
 }
 
-func newArrivals(s *Spec, trims bool) *arrivals {
-	return &arrivals{every: s.Selective.ackEvery(), lowest: noPacket, patient: trims}
+func newArrivals(s *Spec, sch scheme) *arrivals {
+	x := &arrivals{
+		every: s.Selective.ackEvery(), lowest: noPacket, patient: sch.trims, rated: FactsFor(s.Kind, s.CC).BaseRate,
+	}
+	if sch.telemetry {
+		x.room = s.Forward.room()
+	}
+	return x
 }
 
 // ackEvery returns AckEvery or its default.

@@ -235,17 +235,14 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	}
 	s.markArrived(base, a.Bitmap)
 	f.received = max(f.received, a.Received, s.order.ackedBytes)
-	if f.departures == nil {
-		f.probing = false
-	} else if s.credits != nil {
-		s.credits.stopSpeculating()
-	}
 	size, full := f.received-before, s.mtu+s.perPacket
 	if size > 0 {
 		f.probes = 0
 	}
 	if f.departures == nil {
-		f.probeAt = f.nextProbe(now, s.rto.floor)
+		f.probeAt, f.probing = f.nextProbe(now, s.rto.floor), false
+	} else if s.credits != nil {
+		s.credits.stopSpeculating()
 	}
 	switch {
 	case f.departures == nil:

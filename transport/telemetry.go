@@ -52,8 +52,11 @@ func newEcho(p Path, wanted bool) *echo {
 	if !wanted {
 		return nil
 	}
-	return &echo{path: p, room: uint8(len(p.Rates) - 1)}
+	return &echo{path: p, room: p.room()}
 }
+
+// room returns the number of switches on the path, each of which writes a record.
+func (p Path) room() uint8 { return uint8(len(p.Rates) - 1) }
 
 // slots returns the number of records that data packets leave room for.
 func (t *echo) slots() uint8 {
