@@ -249,6 +249,6 @@ func (e *Endpoint) queueCredit(r *receiver) {
 		return
 	}
 	w := e.replies.add()
-	w.dst, w.srcPort, w.kind = r.src, r.srcPort, replyCredit
+	w.dst, w.srcPort, w.kind = r.src, r.replyPort, replyCredit
 	w.ack = wire.Ack{Conn: uint32(r.id), PSN: r.grants.granted}
 }

@@ -32,7 +32,8 @@ var kinds = []kind{
 	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).rated().aims(pc4Target).starves().
 		bounded("initial", "initial").
 		helped("base_rate", pc4.Observed, pc4.Controller, pc4.Table).helped("initial", pc4.AtLine, pc4.AtBaseRate).
-		needs(SyncedClocks, "its receivers set rates by one-way delays"),
+		needs(SyncedClocks, "its receivers set rates by one-way delays").
+		needs(Announced, "its controller tells receivers how many flows come"),
 	register("roce", "RoCEv2 with DCQCN.", section[RoCE], roceScheme).drawn(2).controlled("DCQCN").marked().
 		marking(markingOfPreset).needs(Marks, "DCQCN reacts to marks alone").lossless(),
 	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).drawn(4).aims(swiftTarget).starves().

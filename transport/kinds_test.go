@@ -158,26 +158,30 @@ func TestKindsRefuseWhatIsNotTheirs(t *testing.T) {
 func TestNeedsOfTransports(t *testing.T) {
 	d, c := params.Defaults[dcqcn.Params](), func(p ccm.Params) ccm.Params { p.Timeout, p.Paths = units.Millisecond, 1; return p }
 	pc, sw := pc4.Defaults(), params.Defaults[swift.Params]()
+	alone := pc
+	alone.BaseRate = pc4.Off
 	for _, x := range []struct {
 		kind, recovery string
 		p              cc.Params
 		want           []Condition
 	}{
-		{"pc4", "", pc, []Condition{SyncedClocks, InOrder}},
+		{"pc4", "", pc, []Condition{SyncedClocks, Announced, InOrder}},
+		{"pc4", "", alone, []Condition{SyncedClocks, InOrder}},
 		{"roce", "", d, []Condition{Marks, Lossless, InOrder}},
 		{"roce", SelectiveRepeat, d, []Condition{Marks}},
 		{"swift", "", sw, []Condition{InOrder}},
 		{"hpcc", "", params.Defaults[hpcc.Params](), []Condition{Lossless, OnePath, InOrder}},
 		{"hpcc", SelectiveRepeat, params.Defaults[hpcc.Params](), []Condition{OnePath}},
-		{"pc4", SelectiveRepeat, pc, []Condition{SyncedClocks}},
+		{"pc4", SelectiveRepeat, pc, []Condition{SyncedClocks, Announced}},
 		{"swift", SelectiveRepeat, sw, nil},
 		{"strack", "", params.Defaults[strack.Params](), []Condition{Marks}},
 		{"spray", "", params.Defaults[strack.Params](), []Condition{Marks}},
 		{"ccm", SelectiveRepeat, c(ccm.Params{DCQCN: &d, LastResort: ccm.Tag}), []Condition{Marks}},
 		{"ccm", GoBackN, c(ccm.Params{DCQCN: &d, LastResort: ccm.Tag}), []Condition{Marks, Lossless, InOrder}},
 		{"ccm", SelectiveRepeat, c(ccm.Params{Swift: &sw, LastResort: ccm.Tag}), nil},
-		{"ccm", GoBackN, c(ccm.Params{PC4: &pc, LastResort: ccm.Tag}), []Condition{SyncedClocks, InOrder}},
-		{"ccm", SelectiveRepeat, c(ccm.Params{PC4: &pc, LastResort: ccm.Tag}), []Condition{SyncedClocks}},
+		{"ccm", GoBackN, c(ccm.Params{PC4: &pc, LastResort: ccm.Tag}), []Condition{SyncedClocks, Announced, InOrder}},
+		{"ccm", SelectiveRepeat, c(ccm.Params{PC4: &pc, LastResort: ccm.Tag}), []Condition{SyncedClocks, Announced}},
+		{"ccm", SelectiveRepeat, c(ccm.Params{PC4: &alone, LastResort: ccm.Tag}), []Condition{SyncedClocks}},
 	} {
 		needs, err := NeedsOf(x.kind, x.p, x.recovery)
 		var got []Condition

@@ -24,6 +24,8 @@ const (
 	InOrder
 	// OnePath means that the packets of a connection pass the same ports.
 	OnePath
+	// Announced means that a controller knows which flows come to a host before they come.
+	Announced
 )
 
 // Need is a condition under which a transport does what its authors describe. Without it the
@@ -74,6 +76,15 @@ func innerOf(p cc.Params) (string, cc.Params) {
 	}
 }
 
+// announced reports whether the parameters have a controller announce base rates.
+func announced(name string, p cc.Params) bool {
+	if k, err := kindOf(name); err == nil && k.inner != nil {
+		_, p = k.inner(p)
+	}
+	c, ok := p.(interface{ RatesByController() bool })
+	return ok && c.RatesByController()
+}
+
 // NeedsOf returns the conditions of a transport with the given parameters and recovery. An empty
 // recovery is the transport's default.
 func NeedsOf(name string, p cc.Params, recovery string) ([]Need, error) {
@@ -100,10 +111,10 @@ func NeedsOf(name string, p cc.Params, recovery string) ([]Need, error) {
 	}
 	var all []Need
 	for _, n := range wants {
-		if n.Condition == Lossless {
-			if sch.selective {
-				continue
-			}
+		switch {
+		case n.Condition == Lossless && sch.selective, n.Condition == Announced && !announced(name, p):
+			continue
+		case n.Condition == Lossless:
 			n.Selective = either
 		}
 		all = append(all, n)

@@ -16,7 +16,7 @@ func (e *Endpoint) queueCNP(r *receiver, d *wire.Data) {
 		return
 	}
 	w := e.replies.add()
-	w.dst, w.srcPort, w.kind = r.src, r.srcPort, replyCNP
+	w.dst, w.srcPort, w.kind = r.src, r.replyPort, replyCNP
 	w.ack = wire.Ack{Conn: d.Conn, PSN: d.PSN, Path: d.Path}
 }
 

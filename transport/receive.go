@@ -33,6 +33,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		return Placement{}, fmt.Errorf("data on connection %d: %d bytes of payload instead of %d: %w", d.Conn,
 			in.payload(d.Len()), d.Payload, ErrProtocol)
 	}
+	r.replyPort = r.srcPort + d.Path
 	if r.arrivals != nil {
 		return e.receiveSelective(now, r, &d, in)
 	}
@@ -77,7 +78,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		return pl, nil
 	}
 	w := e.replies.add()
-	w.dst, w.srcPort, w.kind = r.src, r.srcPort, replyAck
+	w.dst, w.srcPort, w.kind = r.src, r.replyPort, replyAck
 	w.ack = wire.Ack{
 		Nak: v == gap, CE: in.CE, Conn: d.Conn, Expected: uint32(r.order.expected), PSN: d.PSN,
 		SentAt: d.SentAt, OneWay: f.OneWay, BaseRate: f.BaseRate, Path: d.Path, Count: 1,

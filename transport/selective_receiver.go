@@ -121,7 +121,7 @@ func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) *wire.Sack {
 	a.Conn, a.Expected, a.Base, a.Bitmap = uint32(r.id), uint32(x.expected), uint32(base), mask
 	a.Received, a.OutOfOrder = x.bytes, uint16(x.outOfOrder)
 	w := e.replies.add()
-	w.dst, w.srcPort, w.kind = r.src, r.srcPort, replySack
+	w.dst, w.srcPort, w.kind = r.src, r.replyPort, replySack
 	queued := e.sacks.add()
 	*queued = *a
 	if !a.Probe { // what a probe asks about does not answer the data that waits for an acknowledgement
@@ -151,6 +151,7 @@ func (e *Endpoint) receiveProbe(now units.Time, in *Incoming) error {
 	if !ok {
 		return fmt.Errorf("probe on connection %d for %d: %w", p.Conn, p.PSN, ErrProtocol)
 	}
+	r.replyPort = r.srcPort + p.Path
 	e.counters.ProbesIn++
 	if r.grants != nil {
 		e.want(now, r, p.Request.Target)

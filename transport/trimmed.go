@@ -174,6 +174,7 @@ func (e *Endpoint) receiveTrimmed(now units.Time, in *Incoming) error {
 	if !ok {
 		return fmt.Errorf("trimmed packet on connection %d: packet %d: %w", d.Conn, d.PSN, ErrProtocol)
 	}
+	r.replyPort = r.srcPort + d.Path
 	e.counters.Trimmed++
 	if !x.fresh(psn) {
 		e.counters.Duplicates++
@@ -184,7 +185,7 @@ func (e *Endpoint) receiveTrimmed(now units.Time, in *Incoming) error {
 		e.counters.AckDrops++
 	} else {
 		w := e.replies.add()
-		w.dst, w.srcPort, w.kind = r.src, r.srcPort, replyReject
+		w.dst, w.srcPort, w.kind = r.src, r.replyPort, replyReject
 		e.rejects.push(wire.Reject{
 			CE: in.CE, LastHop: d.LastHop, Conn: d.Conn, PSN: d.PSN, Due: d.SentAt + d.Baseline, Path: d.Path,
 		})

@@ -36,7 +36,7 @@ var acts = []act{
 		Name: "failure", Text: "2. A spine link is cut: flows by hash beside packets by path",
 		Note: "Choose fault beside Go and press it. At 300 us leaf0 loses its link to spine0. A flow of PC4 that " +
 			"ECMP put there waits a millisecond for a timeout; STrack's flows go on over other paths, and the last " +
-			"ends 63 us later than without the cut. See the rates.",
+			"ends 67 us later than without the cut. See the rates.",
 	}},
 	{"show/3-clocks", "slowdown", view.Act{
 		Name: "clocks", Text: "3. Clocks that disagree: nobody keeps them, beside Huygens",

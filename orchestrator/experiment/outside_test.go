@@ -150,3 +150,38 @@ func TestWarningOfLinksThatStayDown(t *testing.T) {
 		}
 	}
 }
+
+// PC4's controller knows the flows of collectives, and no others: a lab whose hosts receive more
+// unannounced flows than PC4 bears is told so.
+func TestUnannouncedFlowsAreTold(t *testing.T) {
+	list := func(n int) string {
+		var flows []string
+		for i := range n {
+			flows = append(flows, fmt.Sprintf("{from: h%d, to: h0, size: 1MB}", i+1))
+		}
+		return "flows: [" + strings.Join(flows, ", ") + "]"
+	}
+	for _, c := range []struct {
+		transport, item, want string // want is in the warning; "": there is none
+	}{
+		{"kind: pc4", list(8), "up to 8 come to one host unannounced"},
+		{"kind: pc4", list(4), ""},
+		{"kind: pc4", "collective: incast, size: 1MB", ""},
+		{"kind: pc4, pc4: {base_rate: off}", list(8), ""},
+		{"kind: ccm, ccm: {inner: pc4}", list(8), "expected a collective, or transport.ccm.pc4.base_rate: off"},
+		{"kind: ccm", list(8), ""},
+		{"kind: swift", list(8), ""},
+	} {
+		l := parse(t, fmt.Sprintf("weft: 1\nname: list\ntopology: {kind: star, hosts: 9}\nworkload: [{%s}]\ntransport: {%s}\n",
+			c.item, c.transport))
+		var told string
+		for _, p := range Outside(l) {
+			if strings.Contains(p.Error(), "unannounced") {
+				told = p.Error()
+			}
+		}
+		if (told != "") != (c.want != "") || !strings.Contains(told, c.want) {
+			t.Errorf("%s, %s: %q", c.transport, c.item, told)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,10 +45,10 @@ func TestFaultsThatEndARunAreNamed(t *testing.T) {
 			[]string{"to survive it: faults.0.reroute (500ms) shorter than 127ms"}, "", nil,
 		},
 		{
-			"acknowledgements of sprayed data have one path", "{at: 20us, link: leaf0-spine1, down}", []string{"transport.kind=strack"},
-			"link leaf0-spine1 is down from 20us to the end of the run; ",
-			[]string{"cannot get through", "faults.0.reroute: 100ms instead of off", "or: faults.0.down: 100ms instead of true, or another time shorter than 127ms"}, "transport.strack.tries",
-			[][]string{{"transport.kind=strack", "faults.0.reroute=1ms"}},
+			"all paths of sprayed data", "{at: 20us, link: leaf0-spine0, down}, {at: 20us, link: leaf0-spine1, down}", []string{"transport.kind=strack"},
+			"link leaf0-spine0 is down from 20us to the end of the run, and link leaf0-spine1 is down from 20us to the end of the run; ",
+			[]string{"cannot get through", "faults.0.down: 100ms instead of true, or another time shorter than 127ms"}, "transport.strack.tries",
+			[][]string{{"transport.kind=strack", "faults.0.down=1ms"}},
 		},
 		{
 			"the one link of a host", "{at: 20us, link: h3-leaf1, down: 1s}", nil,
@@ -107,6 +108,37 @@ func TestOtherFaultsAreNotNamed(t *testing.T) {
 	for _, fault := range []string{"{at: 20us, link: leaf0-spine1, down: 10us}", "{at: 9s, link: leaf0-spine1, down: 1s}", "{at: 20us, corrupt: h3}"} {
 		if s := simulateFault(t, faultyLab, fault, lost); s.Status != "failed" || !strings.HasPrefix(s.Error, "host ") {
 			t.Errorf("%s: %s: %s", fault, s.Status, s.Error)
+		}
+	}
+}
+
+// Where senders choose among many paths, there is no link between switches that all acknowledgements,
+// rejections or credits of a connection need: one that stays down stops no connection.
+func TestNoLinkBetweenSwitchesStopsManyPaths(t *testing.T) {
+	const text = `
+weft: 1
+name: many-paths
+topology: {kind: leaf-spine, leaves: 4, spines: 4, hosts_per_leaf: 4, link: {rate: 100Gbps, delay: 1us}}
+workload: [{flows: [{from: h4, to: h0, size: 1MB}, {from: h0, to: h4, size: 20KB}]}]
+transport: {kind: strack}
+faults: [FAULT]
+`
+	for _, transport := range [][]string{
+		{"transport.kind=strack"},
+		{"transport.kind=spray"},
+		{"transport.kind=uec", "transport.uec.cc=nscc"},
+		{"transport.kind=uec", "transport.uec.cc=rccc"},
+	} {
+		for leaf := range 2 {
+			for spine := range 4 {
+				fault := fmt.Sprintf("{at: 1us, link: leaf%d-spine%d, down}", leaf, spine)
+				t.Run(strings.Join(transport, " ")+" "+fault, func(t *testing.T) {
+					t.Parallel()
+					if s := simulateFault(t, text, fault, transport...); s.Status != record.OK {
+						t.Error(s.Error)
+					}
+				})
+			}
 		}
 	}
 }

@@ -142,7 +142,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped 
 	if text := overflowed(x, o, &s.Network); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}
-	if s.Tail = tail(o, s.Flows.FCT); s.Tail != nil {
+	if s.Tail = tail(o, s.Flows.FCT); s.Tail != nil && s.Flows.Unfinished == 0 {
 		s.Warnings = append(s.Warnings, decided(x, s))
 	}
 	s.Unadjusted = o.Transport.DataPackets > 0 && o.Transport.Adjusted == 0 && o.Transport.Credits == 0
