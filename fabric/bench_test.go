@@ -33,7 +33,7 @@ func BenchmarkHop(b *testing.B) {
 // A port that is idle takes less than 1 KB, its part of the event queue and of the routes included.
 func TestIdlePortsAreSmall(t *testing.T) {
 	const hosts = 500
-	cfg := funnel(hosts-1, PortConfig{Rate: units.Gbps, Buffer: units.MB}).route()
+	cfg := funnel(hosts-1, PortConfig{Link: Link{Rate: units.Gbps}, Buffer: units.MB}).route()
 	q := eventqueue.New(0)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

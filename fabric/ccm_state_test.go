@@ -36,7 +36,7 @@ func key(src, dst HostID, port uint16) uint64 {
 // the release is at a known instant: the switch looks twice per round trip from when it has told
 // the first source, and must find the port light for one round trip.
 func TestReleaseTakesARoundTripOfLight(t *testing.T) {
-	n, _ := coordinated(t, funnel(1, PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}), nil)
+	n, _ := coordinated(t, funnel(1, PortConfig{Link: Link{Rate: units.Gbps, Delay: us}, Buffer: mB}), nil)
 	all := steps(n)
 	const rtt, tick = 10 * us, 100 * ns
 	for i := range 16 { // 8 µs each
@@ -75,7 +75,7 @@ func TestReleaseTakesARoundTripOfLight(t *testing.T) {
 // What a switch knows of an incast expires when its flows have gone silent, even if the queue
 // stands.
 func TestIncastExpires(t *testing.T) {
-	n, _ := coordinated(t, funnel(1, PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}), nil)
+	n, _ := coordinated(t, funnel(1, PortConfig{Link: Link{Rate: units.Gbps, Delay: us}, Buffer: mB}), nil)
 	all := steps(n)
 	for i := range 200 {
 		n.send(0, 1, 0, 1000, i, withTag(Tag{On: true}, 5))
@@ -158,7 +158,7 @@ func TestExclusionHolds(t *testing.T) {
 // The state of switches for 10,000 flows is bounded, and is gone when they have been silent for
 // FlowExpiry.
 func TestIncastOfTenThousandFlows(t *testing.T) {
-	n, _ := coordinated(t, funnel(10, PortConfig{Rate: units.Gbps, Delay: us, Buffer: units.GB}), nil)
+	n, _ := coordinated(t, funnel(10, PortConfig{Link: Link{Rate: units.Gbps, Delay: us}, Buffer: units.GB}), nil)
 	const sent = 10_000
 	for i := range sent {
 		n.send(units.Time(i)*10*ns, HostID(1+i%10), 0, 1000, i, withTag(Tag{On: true}, uint16(i)))

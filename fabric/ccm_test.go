@@ -205,7 +205,7 @@ func TestOneOfTwoFlowsIsAsked(t *testing.T) {
 // that leave a congested queue behind are marked, with and without the CC indicator (section 6.3.4,
 // line 372). When the queue has been light for a round trip, the flows are released, once.
 func TestIncastIsToldAndReleased(t *testing.T) {
-	n, lines := coordinated(t, funnel(4, PortConfig{Rate: 100 * units.Gbps, Delay: us, Buffer: mB}), nil)
+	n, lines := coordinated(t, funnel(4, PortConfig{Link: Link{Rate: 100 * units.Gbps, Delay: us}, Buffer: mB}), nil)
 	for i := range 40 {
 		for h := HostID(1); h <= 4; h++ {
 			n.send(0, h, 0, 1000, i, withTag(Tag{On: true, CC: h == 1}, 5))
@@ -241,7 +241,7 @@ func TestIncastIsToldAndReleased(t *testing.T) {
 
 // The source of a lasting incast is told again, and one whose flows have gone silent is forgotten.
 func TestIncastIsRefreshedAndForgotten(t *testing.T) {
-	slow := PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}
+	slow := PortConfig{Link: Link{Rate: units.Gbps, Delay: us}, Buffer: mB}
 	n, lines := coordinated(t, funnel(1, slow), nil)
 	for i := range 200 {
 		n.send(0, 1, 0, 1000, i, withTag(Tag{On: true}, 5))
@@ -259,7 +259,7 @@ func TestIncastIsRefreshedAndForgotten(t *testing.T) {
 
 // Notifications that are lost are counted and never arrive.
 func TestLostNotifications(t *testing.T) {
-	n, _ := coordinated(t, funnel(4, PortConfig{Rate: 100 * units.Gbps, Delay: us, Buffer: mB}), func(c *Config) { c.CCM.Loss = 1 })
+	n, _ := coordinated(t, funnel(4, PortConfig{Link: Link{Rate: 100 * units.Gbps, Delay: us}, Buffer: mB}), func(c *Config) { c.CCM.Loss = 1 })
 	for i := range 40 {
 		for h := HostID(1); h <= 4; h++ {
 			n.send(0, h, 0, 1000, i, withTag(Tag{On: true}, 5))

@@ -6,21 +6,11 @@ import "weft/units"
 // JSON and read back. What a Change leaves out stays as it is.
 type Change struct {
 	At     units.Time     `json:"at_ps"`            // lab time
-	Ports  []int          `json:"ports,omitempty"`  // the ports that Up and Link change, by index in Config.Ports
+	Ports  []int          `json:"ports,omitempty"`  // those that Up, Link and Queue change, by index in Config.Ports
 	Up     *bool          `json:"up,omitempty"`     // see Links.SetUp
-	Link   *Link          `json:"link,omitempty"`   // see Links.SetRate, SetErrors and SetDisorder
+	Link   *Link          `json:"link,omitempty"`   // see Links.Set
+	Queue  *Queue         `json:"queue,omitempty"`  // see Links.SetQueue
 	Tables []SwitchConfig `json:"tables,omitempty"` // see Links.Reroute
-}
-
-// Link is the properties of one direction of a link.
-type Link struct {
-	Rate      units.Bandwidth `json:"rate_bps"`
-	Delay     units.Time      `json:"delay_ps"`
-	Loss      float64         `json:"loss,omitempty"`       // probability that a packet is lost, in [0, 1]
-	BitErrors float64         `json:"bit_errors,omitempty"` // probability that a bit is corrupted, in [0, 1]
-
-	Disorder *Disorder `json:"disorder,omitempty"` // nil: unchanged; see Links.SetDisorder
-	Queue    *Queue    `json:"queue,omitempty"`    // nil: unchanged; see Links.SetQueue
 }
 
 // Queue is the room and the marking thresholds of a switch's port.
@@ -36,22 +26,14 @@ func (c *Change) Make(now units.Time, n *Network) error {
 	if c.Up != nil {
 		n.Links().SetUp(now, *c.Up, c.Ports...)
 	}
-	if l := c.Link; l != nil {
-		for _, p := range c.Ports {
-			if err := n.Links().SetRate(now, p, l.Rate, l.Delay); err != nil {
+	for _, p := range c.Ports {
+		if c.Link != nil {
+			if err := n.Links().Set(now, p, *c.Link); err != nil {
 				return err
 			}
-			if err := n.Links().SetErrors(now, p, l.Loss, l.BitErrors); err != nil {
-				return err
-			}
-			if l.Queue != nil {
-				n.Links().SetQueue(now, p, *l.Queue)
-			}
-			if l.Disorder != nil {
-				if err := n.Links().SetDisorder(now, p, *l.Disorder); err != nil {
-					return err
-				}
-			}
+		}
+		if c.Queue != nil {
+			n.Links().SetQueue(now, p, *c.Queue)
 		}
 	}
 	if c.Tables != nil {

@@ -24,7 +24,7 @@ func TestChange(t *testing.T) {
 	if err := json.Unmarshal(text, &all); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB}).route())
+	w := newWorld(t, funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: units.MB}).route())
 	if err := all[0].Make(0, w.net); err != nil || !w.net.Links().Up(0) {
 		t.Fatal(err)
 	}

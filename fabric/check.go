@@ -81,14 +81,13 @@ func (c *Config) checkPort(p *PortConfig) error {
 	switch e := p.ECN; {
 	case p.From < 0 || p.From >= nodes || p.To < 0 || p.To >= nodes || p.From == p.To:
 		return fmt.Errorf("does not join two of %d nodes", nodes)
-	case p.Rate <= 0:
-		return fmt.Errorf("rate of %d b/s", p.Rate)
-	case p.Delay < 0:
-		return fmt.Errorf("delay of %d ps", p.Delay)
 	case p.Buffer < 0 || p.Buffer == 0 && !c.isHost(p.From) && c.Switches[int(p.From)-c.Hosts].Buffer.Total == 0:
 		return fmt.Errorf("buffer of %d bytes", p.Buffer)
 	case e.On && (e.Kmin < 0 || e.Kmax < e.Kmin || !(e.Pmax >= 0 && e.Pmax <= 1)):
 		return fmt.Errorf("ECN with Kmin %d, Kmax %d, Pmax %g", e.Kmin, e.Kmax, e.Pmax)
+	}
+	if err := p.Link.Check(); err != nil {
+		return err
 	}
 	if err := c.checkTrim(p); err != nil {
 		return err
@@ -98,13 +97,10 @@ func (c *Config) checkPort(p *PortConfig) error {
 			return fmt.Errorf("PFC of class %d: %w", class, err)
 		}
 	}
-	if err := p.Disorder.check(); err != nil {
-		return err
-	}
-	if p.PFC != ([Classes]PFCConfig{}) && p.Disorder != (Disorder{}) {
+	if p.PFC != ([Classes]PFCConfig{}) && p.Disturbs() {
 		return errors.New("PFC on a link that delivers packets late or twice: headroom does not allow for that")
 	}
-	return checkErrors(p.Loss, p.BitErrors)
+	return nil
 }
 
 // checkTrim returns an error unless a port can trim: it needs a buffer of its own, since the room

@@ -26,18 +26,17 @@ type Config struct {
 	// Network.AttachStations. 0: there are no programs.
 	Stations uint16 `json:"stations,omitempty"`
 
-	// Disturbable allows Links.SetDisorder on links that deliver in order. A disturbable network is
-	// not split into partitions.
+	// Disturbable allows changes to links that deliver packets late or twice (Link.Disturbs). A
+	// disturbable network is not split into partitions.
 	Disturbable bool `json:"disturbable,omitempty"`
 }
 
 // PortConfig is one direction of a link: the output queue at From and the link to To. Each host has
 // exactly one port, its NIC.
 type PortConfig struct {
-	From  NodeID          `json:"from"`
-	To    NodeID          `json:"to"`
-	Rate  units.Bandwidth `json:"rate_bps"`
-	Delay units.Time      `json:"delay_ps"` // propagation delay
+	From NodeID `json:"from"`
+	To   NodeID `json:"to"`
+	Link        // with PFC, one that delivers each packet once and in order
 
 	// Buffer is the largest number of bytes that wait in a switch's port, both classes together. A
 	// packet that would exceed it is dropped. The packet being transmitted is not counted. A host's
@@ -64,33 +63,32 @@ type PortConfig struct {
 
 	// PFC is, by class, when the switch at To pauses this port. It is off if To is a host.
 	PFC [Classes]PFCConfig `json:"pfc,omitzero"`
-
-	// Loss is the probability that the link loses a packet, and BitErrors the probability that it
-	// corrupts a bit and thereby loses the packet. Both are in [0, 1].
-	Loss      float64 `json:"loss,omitempty"`
-	BitErrors float64 `json:"bit_errors,omitempty"`
-
-	Disorder Disorder `json:"disorder,omitzero"`
 }
 
-// Disorder is how a link delivers packets in another order than they were sent, or twice.
-type Disorder struct {
-	Reorder   float64    `json:"reorder,omitempty"`   // probability that a packet is late, in [0, 1]
-	By        units.Time `json:"by_ps,omitempty"`     // largest delay of a late packet (uniform); above 0 if Reorder is
-	Duplicate float64    `json:"duplicate,omitempty"` // probability that a copy arrives with a packet, in [0, 1]
-	Jitter    units.Time `json:"jitter_ps,omitempty"` // mean of an exponential delay that every packet has in addition
+// Link is the properties of one direction of a link, wherever one is described: in a lab, in the
+// network that is built from it, in changes of it and in what is measured. Probabilities are in
+// [0, 1].
+type Link struct {
+	Rate      units.Bandwidth `json:"rate_bps"`                // above 0
+	Delay     units.Time      `json:"delay_ps"`                // propagation
+	Loss      float64         `json:"loss,omitempty"`          // probability that a packet is lost
+	BitErrors float64         `json:"bit_errors,omitempty"`    // that a bit is corrupted; one loses the packet
+	Duplicate float64         `json:"duplicate,omitempty"`     // that a copy arrives with a packet
+	Reorder   float64         `json:"reorder,omitempty"`       // that a packet is late
+	ReorderBy units.Time      `json:"reorder_by_ps,omitempty"` // most by which one is; above 0 if Reorder is
+	Jitter    units.Time      `json:"jitter_ps,omitempty"`     // mean of an exponential delay of every packet
 }
 
-// shuffles reports whether packets may overtake each other.
-func (d *Disorder) shuffles() bool { return d.Jitter > 0 || d.Reorder > 0 }
+// Shuffles reports whether packets may overtake each other.
+func (l *Link) Shuffles() bool { return l.Jitter > 0 || l.Reorder > 0 }
 
-// Shuffles reports whether packets may overtake each other on a link of the network, before or
-// after a change.
-func (c *Config) Shuffles(changes []Change) bool {
-	return slices.ContainsFunc(c.Ports, func(p PortConfig) bool { return p.Disorder.shuffles() }) ||
-		slices.ContainsFunc(changes, func(k Change) bool {
-			return k.Link != nil && k.Link.Disorder != nil && k.Link.Disorder.shuffles()
-		})
+// Disturbs reports whether packets are delivered late or twice at random.
+func (l *Link) Disturbs() bool { return l.Duplicate > 0 || l.Shuffles() }
+
+// HasLink reports whether a property holds for a link of the network, before or after a change.
+func (c *Config) HasLink(changes []Change, property func(*Link) bool) bool {
+	return slices.ContainsFunc(c.Ports, func(p PortConfig) bool { return property(&p.Link) }) ||
+		slices.ContainsFunc(changes, func(k Change) bool { return k.Link != nil && property(k.Link) })
 }
 
 // ECNConfig is when a port marks ECN-capable packets: RED on the instantaneous queue, as DCQCN's

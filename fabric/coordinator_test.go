@@ -11,7 +11,7 @@ import (
 func TestCoordinator(t *testing.T) {
 	cfg := Config{Hosts: 2, Port: 4793, CCM: &CCMConfig{RTT: 10 * us, Every: 5 * us, Refresh: 50 * us}}
 	link := func(from, to NodeID) {
-		cfg.Ports = append(cfg.Ports, PortConfig{From: from, To: to, Rate: 100 * units.Gbps, Delay: us, Buffer: mB,
+		cfg.Ports = append(cfg.Ports, PortConfig{From: from, To: to, Link: Link{Rate: 100 * units.Gbps, Delay: us}, Buffer: mB,
 			Light: 5_000, Congested: 20_000, ECN: ECNConfig{On: true, Kmin: 20_000, Kmax: 40_000, Pmax: 1}})
 	}
 	for _, k := range [][2]NodeID{{0, 2}, {2, 0}, {2, 3}, {3, 2}, {2, 3}, {3, 2}, {3, 1}, {1, 3}} {

@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"fmt"
 	"math"
 
 	"weft/units"
@@ -25,30 +24,15 @@ func (s *straggler) before(o *straggler) bool {
 	return s.packet.at < o.packet.at || s.packet.at == o.packet.at && s.number < o.number
 }
 
-// check returns an error if d is invalid.
-func (d *Disorder) check() error {
-	switch {
-	case *d == Disorder{}:
-	case !(d.Reorder >= 0 && d.Reorder <= 1) || !(d.Duplicate >= 0 && d.Duplicate <= 1),
-		d.By < 0 || d.Jitter < 0 || d.Jitter > maxJitter, d.Reorder > 0 && d.By == 0:
-		return fmt.Errorf("a share of %g packets arrives up to %d ps late, %g arrive twice, all have a jitter of %d ps",
-			d.Reorder, d.By, d.Duplicate, d.Jitter)
-	}
-	return nil
-}
-
-// Random reports whether packets are delivered late or twice at random.
-func (d *Disorder) Random() bool { return *d != Disorder{} }
-
 // maxJitter keeps drawn delays far from overflow.
 const maxJitter = units.Second
 
 // jitter draws the additional delay of a packet: exponential, at most 36 times the mean.
 func (l *linkErrors) jitter() units.Time {
-	if l.disorder.Jitter == 0 {
+	if l.link.Jitter == 0 {
 		return 0
 	}
-	return 1 - units.Time(float64(l.disorder.Jitter)*math.Log1p(-draw(&l.shuffle)))
+	return 1 - units.Time(float64(l.link.Jitter)*math.Log1p(-draw(&l.shuffle)))
 }
 
 // disorderly reports whether a link of c delivers packets late or twice, or may be changed to.
@@ -57,31 +41,31 @@ func (c *Config) disorderly() bool {
 		return true
 	}
 	for i := range c.Ports {
-		if c.Ports[i].Disorder != (Disorder{}) {
+		if c.Ports[i].Disturbs() {
 			return true
 		}
 	}
 	return false
 }
 
-// disturb handles e at the end of the link of port from, which has disorder: e arrives now, later,
-// or twice.
+// disturb handles e at the end of the link of port from, which disturbs packets: e arrives now,
+// later, or twice.
 func (l *late) disturb(n *Network, now units.Time, from int32, e *Packet) {
 	o := &n.ports[from]
 	d := o.errors
 	e.next = n.routing.next(o.to, e) // not when it left: routes may have changed since
-	if d == nil {                    // the link's disorder has been turned off since
+	if d == nil {                    // the link has been changed since
 		n.arrive(now, from, e)
 		return
 	}
 	var copied *Packet
-	if draw(&d.shuffle) < d.disorder.Duplicate {
+	if draw(&d.shuffle) < d.link.Duplicate {
 		copied = n.duplicate(e)
 	}
 	later := d.jitter()
-	if draw(&d.shuffle) < d.disorder.Reorder {
+	if draw(&d.shuffle) < d.link.Reorder {
 		n.total.Late++
-		later += 1 + units.Time(draw(&d.shuffle)*float64(d.disorder.By))
+		later += 1 + units.Time(draw(&d.shuffle)*float64(d.link.ReorderBy))
 	}
 	if later > 0 {
 		e.at = now + later

@@ -14,12 +14,18 @@ import (
 	"pgregory.net/rapid"
 )
 
+// like returns d with the rate and the delay of l.
+func like(l, d Link) Link {
+	d.Rate, d.Delay = l.Rate, l.Delay
+	return d
+}
+
 // disturbedChain sends packets, one every microsecond, over a chain of one switch whose last link
 // is disorderly.
-func disturbedChain(t *testing.T, seed uint64, d Disorder, packets int) *world {
+func disturbedChain(t *testing.T, seed uint64, d Link, packets int) *world {
 	w := chain(1)
 	w.Seed = seed
-	w.Ports[2].Disorder = d
+	w.Ports[2].Link = like(w.Ports[2].Link, d)
 	n := newWorld(t, w.route())
 	for i := range packets {
 		n.run(units.Time(i) * units.Microsecond)
@@ -33,7 +39,7 @@ func disturbedChain(t *testing.T, seed uint64, d Disorder, packets int) *world {
 // with it.
 func TestDisorderIsAsOftenAsItSays(t *testing.T) {
 	const packets = 20_000
-	d := Disorder{Reorder: 0.2, By: 10 * units.Microsecond, Duplicate: 0.1}
+	d := Link{Reorder: 0.2, ReorderBy: 10 * units.Microsecond, Duplicate: 0.1}
 	n := disturbedChain(t, 3, d, packets)
 	k := n.net.Counters()
 	near := func(what string, got int64, p float64) {
@@ -56,8 +62,8 @@ func TestDisorderIsAsOftenAsItSays(t *testing.T) {
 		}
 		last = max(last, a.packet.Context)
 		idle := units.Time(a.packet.Context)*units.Microsecond + 2*units.Microsecond + 2*80*units.Nanosecond
-		if by := a.at - idle; by < 0 || by > d.By {
-			t.Fatalf("packet %d comes %v late, of at most %v", a.packet.Context, by, d.By)
+		if by := a.at - idle; by < 0 || by > d.ReorderBy {
+			t.Fatalf("packet %d comes %v late, of at most %v", a.packet.Context, by, d.ReorderBy)
 		}
 	}
 	if slices.Min(seen) != 1 || slices.Max(seen) != 2 {
@@ -68,7 +74,7 @@ func TestDisorderIsAsOftenAsItSays(t *testing.T) {
 
 // Disorder is a function of the seed, and does not change losses.
 func TestDisorderIsSeeded(t *testing.T) {
-	d := Disorder{Reorder: 0.2, By: 10 * units.Microsecond, Duplicate: 0.1}
+	d := Link{Reorder: 0.2, ReorderBy: 10 * units.Microsecond, Duplicate: 0.1}
 	a, b, c := disturbedChain(t, 1, d, 500).numbers(), disturbedChain(t, 1, d, 500).numbers(), disturbedChain(t, 2, d, 500).numbers()
 	if !slices.Equal(a, b) {
 		t.Error("one seed, two runs")
@@ -89,13 +95,14 @@ func TestSetDisorder(t *testing.T) {
 			n.send(n.queue.Last(), 0, 1, 1000, i)
 		}
 	}
-	set := func(d Disorder) {
+	set := func(d Link) {
 		t.Helper()
-		change := Change{Ports: []int{2}, Link: &Link{Rate: w.Ports[2].Rate, Delay: w.Ports[2].Delay, Disorder: &d}}
+		d = like(w.Ports[2].Link, d)
+		change := Change{Ports: []int{2}, Link: &d}
 		if err := change.Make(n.queue.Last(), n.net); err != nil {
 			t.Fatal(err)
 		}
-		if got := n.net.Links().Disorder(2); got != d {
+		if got := n.net.Links().State(2); got != d {
 			t.Errorf("%+v was set, is %+v", d, got)
 		}
 		n.check()
@@ -109,24 +116,24 @@ func TestSetDisorder(t *testing.T) {
 	}
 	send()
 	want(0, 0, 10)
-	set(Disorder{Duplicate: 1})
+	set(Link{Duplicate: 1})
 	send()
 	want(10, 0, 30)
-	set(Disorder{Reorder: 1, By: units.Microsecond})
+	set(Link{Reorder: 1, ReorderBy: units.Microsecond})
 	send()
 	want(10, 10, 40)
 	send()
 	n.run(n.queue.Last() + 1100*units.Nanosecond) // some are on the link
-	set(Disorder{})
+	set(Link{})
 	n.run(units.Never)
 	if k := n.net.Counters(); k.Delivered != 50 {
 		t.Errorf("%+v", k)
 	}
-	if err := n.net.Links().SetDisorder(n.queue.Last(), 2, Disorder{Duplicate: 2}); err == nil {
+	if err := n.change(n.queue.Last(), 2, func(l *Link) { l.Duplicate = 2 }); err == nil {
 		t.Error("a share of 2")
 	}
 	plain := newWorld(t, chain(1).route())
-	if err := plain.net.Links().SetDisorder(0, 2, Disorder{Duplicate: 0.5}); err == nil {
+	if err := plain.change(0, 2, func(l *Link) { l.Duplicate = 0.5 }); err == nil {
 		t.Error("a network that was not made for it")
 	}
 }
@@ -134,7 +141,7 @@ func TestSetDisorder(t *testing.T) {
 // A link that goes down cuts off the packets that it would have delivered late.
 func TestDownCutsLatePackets(t *testing.T) {
 	w := chain(1)
-	w.Ports[2].Disorder = Disorder{Reorder: 1, By: units.Millisecond}
+	w.Ports[2].Link = like(w.Ports[2].Link, Link{Reorder: 1, ReorderBy: units.Millisecond})
 	n := newWorld(t, w.route())
 	for i := range 50 {
 		n.send(0, 0, 1, 1000, i)
@@ -154,7 +161,7 @@ func TestDownCutsLatePackets(t *testing.T) {
 // The telemetry of a copy equals that of its packet, and is separate from it.
 func TestCopiesHaveTelemetryOfTheirOwn(t *testing.T) {
 	w := chain(2)
-	w.Ports[2].Disorder = Disorder{Duplicate: 1} // between the two switches
+	w.Ports[2].Link = like(w.Ports[2].Link, Link{Duplicate: 1}) // between the two switches
 	n := newWorld(t, w.route())
 	var hops [][]Hop
 	n.send(0, 0, 1, 1000, 1, func(p *Packet) { p.INT = true })
@@ -169,7 +176,7 @@ func TestCopiesHaveTelemetryOfTheirOwn(t *testing.T) {
 // that is reused from the pool has none of its previous header.
 func TestCopiesHaveTheHeader(t *testing.T) {
 	w := chain(2)
-	w.Ports[2].Disorder = Disorder{Duplicate: 1}
+	w.Ports[2].Link = like(w.Ports[2].Link, Link{Duplicate: 1})
 	n := newWorld(t, w.route())
 	var got []string
 	n.net.sink = peekSink{n, func(p *Packet) { got = append(got, string(p.Header)) }}
@@ -203,9 +210,9 @@ func TestConservationInDisorder(t *testing.T) {
 		for i := range cfg.Ports {
 			p := &cfg.Ports[i]
 			p.Loss = rapid.SampledFrom([]float64{0, 0.1}).Draw(rt, "loss")
-			p.Disorder.Duplicate = rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(rt, "duplicate")
-			if p.Disorder.Reorder = rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(rt, "reorder"); p.Disorder.Reorder > 0 {
-				p.Disorder.By = units.Time(rapid.SampledFrom([]int{1, 300_000, 5_000_000}).Draw(rt, "by"))
+			p.Duplicate = rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(rt, "duplicate")
+			if p.Reorder = rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(rt, "reorder"); p.Reorder > 0 {
+				p.ReorderBy = units.Time(rapid.SampledFrom([]int{1, 300_000, 5_000_000}).Draw(rt, "by"))
 			}
 		}
 		n := newWorld(t, cfg)
@@ -227,16 +234,16 @@ func TestConservationInDisorder(t *testing.T) {
 }
 
 func TestDisorderIsChecked(t *testing.T) {
-	for _, d := range []Disorder{{Reorder: 0.1}, {Reorder: -1, By: 1}, {Reorder: 2, By: 1}, {Duplicate: 1.5}, {Duplicate: math.NaN()}, {By: -1}} {
+	for _, d := range []Link{{Reorder: 0.1}, {Reorder: -1, ReorderBy: 1}, {Reorder: 2, ReorderBy: 1}, {Duplicate: 1.5}, {Duplicate: math.NaN()}, {ReorderBy: -1}} {
 		w := chain(1)
-		w.Ports[2].Disorder = d
+		w.Ports[2].Link = like(w.Ports[2].Link, d)
 		cfg := w.route()
 		if err := cfg.check(); err == nil {
 			t.Errorf("%+v passes", d)
 		}
 	}
 	w := chain(1)
-	w.Ports[0].Disorder = Disorder{Duplicate: 0.5}
+	w.Ports[0].Link = like(w.Ports[0].Link, Link{Duplicate: 0.5})
 	w.Ports[0].PFC[1] = PFCConfig{On: true, Xoff: 10_000, Xon: 5000, Headroom: 100_000}
 	cfg := w.route()
 	if err := cfg.check(); err == nil {
@@ -246,7 +253,7 @@ func TestDisorderIsChecked(t *testing.T) {
 
 func TestDisorderAsJSON(t *testing.T) {
 	w := chain(1)
-	w.Ports[2].Disorder = Disorder{Reorder: 0.25, By: 7, Duplicate: 0.5}
+	w.Ports[2].Link = like(w.Ports[2].Link, Link{Reorder: 0.25, ReorderBy: 7, Duplicate: 0.5})
 	var back PortConfig
 	text, err := json.Marshal(w.Ports[2])
 	if err == nil {
@@ -261,7 +268,7 @@ func TestDisorderAsJSON(t *testing.T) {
 // counts as neither late nor lost.
 func TestJitterIsExponential(t *testing.T) {
 	const packets, mean = 20_000, 300 * units.Nanosecond
-	n := disturbedChain(t, 5, Disorder{Jitter: mean}, packets)
+	n := disturbedChain(t, 5, Link{Jitter: mean}, packets)
 	if k := n.net.Counters(); k.Delivered != packets || k.Late != 0 || k.Duplicated != 0 {
 		t.Errorf("%+v", k)
 	}

@@ -30,7 +30,7 @@ func withINT(p *Packet) { p.INT = true }
 // Ten packets of 1000 bytes onto a link of 10 Gb/s: packet i starts at 1.08 + 0.8·i µs, when i
 // packets have been sent and the others wait.
 func TestTelemetryOfAQueue(t *testing.T) {
-	n := newTelemetrySink(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: mB}).route())
+	n := newTelemetrySink(t, funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: mB}).route())
 	for i := range 10 {
 		n.send(0, 1, 0, 1000, i, withINT)
 	}

@@ -113,25 +113,31 @@ func (o *port) goUp(n *Network, now units.Time) {
 	}
 }
 
-// SetRate changes the rate and the delay of a port's link for packets that start from now on.
-// Packets do not overtake: if the delay becomes shorter, the port sends nothing until a packet
-// would arrive after those on the link. It returns an error unless rate is above 0 and delay at
-// least 0.
-func (l Links) SetRate(now units.Time, port int, rate units.Bandwidth, delay units.Time) error {
+// Set changes the properties of a port's link for packets that start from now on; those that are
+// late already stay late. Packets do not overtake because of a shorter delay: the port sends
+// nothing until a packet would arrive after those on the link. It returns an error if a property is
+// outside its range, or if packets are to be late or duplicated in a network that was not built for
+// it (Config.Disturbable).
+func (l Links) Set(now units.Time, port int, to Link) error {
 	n := l.net
-	if rate <= 0 || delay < 0 {
-		return fmt.Errorf("fabric: port %d: rate of %d b/s, delay of %d ps", port, rate, delay)
+	if err := to.Check(); err != nil {
+		return fmt.Errorf("fabric: port %d: %w", port, err)
+	}
+	if to.Disturbs() && n.late == nil {
+		return fmt.Errorf("fabric: port %d: links of this network deliver every packet once and in order; "+
+			"set Config.Disturbable to change that", port)
 	}
 	o := &n.ports[port]
 	n = n.of(o.index)
 	o.catchUp(n, now)
-	o.setLine(units.NewLine(rate))
-	o.delay = delay
+	o.changeErrors(to)
+	o.setLine(units.NewLine(to.Rate))
+	o.delay = to.Delay
 	arrival, ok := o.lastArrival(n)
 	if !ok {
 		return nil
 	}
-	o.freeAt = max(o.freeAt, arrival-delay)
+	o.freeAt = max(o.freeAt, arrival-to.Delay)
 	if o.is(nic) && o.freeAt > now {
 		h := o.host(n)
 		n.NICs.busy[h] |= linkBusy
@@ -153,49 +159,17 @@ func (l Links) SetQueue(now units.Time, port int, q Queue) {
 	o.buffer, o.ecn.Kmin, o.ecn.Kmax = max(q.Buffer, o.queued()), q.Kmin, q.Kmax
 }
 
-// SetErrors changes how a port's link corrupts packets that start from now on: see PortConfig. Its
-// Disorder does not change. It returns an error unless both probabilities are in [0, 1].
-func (l Links) SetErrors(now units.Time, port int, loss, bitErrors float64) error {
-	n := l.net
-	if err := checkErrors(loss, bitErrors); err != nil {
-		return fmt.Errorf("fabric: port %d: %w", port, err)
-	}
-	o := &n.ports[port]
-	o.catchUp(n.of(o.index), now)
-	o.changeErrors(loss, bitErrors, l.Disorder(port))
-	return nil
-}
-
-// changeErrors changes the errors of the port's link. Draws for disorder go on where they were.
-func (o *port) changeErrors(loss, bitErrors float64, d Disorder) {
+// changeErrors changes the errors of the port's link. Draws go on where they were.
+func (o *port) changeErrors(to Link) {
 	old := o.errors
 	if old == nil {
-		o.setErrors(newLinkErrors(loss, bitErrors, d, o.random))
+		o.setErrors(newLinkErrors(to, o.random))
 		return
 	}
-	o.setErrors(newLinkErrors(loss, bitErrors, d, old.random))
-	if o.errors != nil && old.disorder != (Disorder{}) {
+	o.setErrors(newLinkErrors(to, old.random))
+	if o.errors != nil && old.link.Disturbs() {
 		o.errors.shuffle = old.shuffle
 	}
-}
-
-// SetDisorder changes how a port's link delivers packets that start from now on: see PortConfig.
-// Packets that are already late stay late. It returns an error if d is invalid, or if the network
-// was not built for it (Config.Disturbable).
-func (l Links) SetDisorder(now units.Time, port int, d Disorder) error {
-	n := l.net
-	if err := d.check(); err != nil {
-		return fmt.Errorf("fabric: port %d: %w", port, err)
-	}
-	if n.late == nil {
-		return fmt.Errorf("fabric: port %d: links of this network deliver every packet once and in order; "+
-			"set Config.Disturbable to change that", port)
-	}
-	o := &n.ports[port]
-	o.catchUp(n.of(o.index), now)
-	is := l.State(port)
-	o.changeErrors(is.Loss, is.BitErrors, d)
-	return nil
 }
 
 // Reroute replaces the seeds, groups and routes of all switches, for packets that reach them from
@@ -243,20 +217,12 @@ func (l Links) reconsider() {
 // Up reports whether a port is up.
 func (l Links) Up(port int) bool { return !l.net.cold[port].down }
 
-// Disorder returns how a port's link currently reorders and duplicates packets.
-func (l Links) Disorder(port int) (d Disorder) {
-	if e := l.net.ports[port].errors; e != nil {
-		d = e.disorder
-	}
-	return d
-}
-
-// State returns the current properties of a port's link, without its Disorder.
-func (l Links) State(port int) Link {
+// State returns the current properties of a port's link.
+func (l Links) State(port int) (is Link) {
 	o := &l.net.ports[port]
-	s := Link{Rate: o.line.Rate(), Delay: o.delay}
 	if o.errors != nil {
-		s.Loss, s.BitErrors = o.errors.loss, o.errors.bitErrors
+		is = o.errors.link
 	}
-	return s
+	is.Rate, is.Delay = o.line.Rate(), o.delay
+	return is
 }

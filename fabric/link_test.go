@@ -24,7 +24,7 @@ func diamond() *wiring {
 
 // Packets on a link and those that wait for it are cut off with the link; the others arrive.
 func TestLinkDownCutsOff(t *testing.T) {
-	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Delay: us, Buffer: mB}).route())
+	n := newWorld(t, funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps, Delay: us}, Buffer: mB}).route())
 	for i := range 10 {
 		n.send(0, 1, 0, 1000, i)
 	}
@@ -168,7 +168,7 @@ func TestNICDown(t *testing.T) {
 // A link that goes down ends the pauses of its port. If it comes up while the far end still has the
 // class paused, it starts paused. What waits at the far end is not lost, and memory is given back.
 func TestPauseAcrossAFlap(t *testing.T) {
-	w := funnel(1, PortConfig{Rate: units.Gbps, Buffer: mB}) // a packet takes 10 µs
+	w := funnel(1, PortConfig{Link: Link{Rate: units.Gbps}, Buffer: mB}) // a packet takes 10 µs
 	w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500})
 	n := newWorld(t, w.route())
 	n.flood(0, 1250, 100, 1)
@@ -205,7 +205,7 @@ func TestPauseAcrossAFlap(t *testing.T) {
 
 // Frames in flight are lost with the link, and so are packets that wait on the account of others.
 func TestCutOffPacketsGiveMemoryBack(t *testing.T) {
-	w := funnel(2, PortConfig{Rate: units.Gbps, Buffer: mB})
+	w := funnel(2, PortConfig{Link: Link{Rate: units.Gbps}, Buffer: mB})
 	w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500})
 	n := newWorld(t, w.route())
 	n.flood(0, 1250, 20, 1, 2)
@@ -228,18 +228,18 @@ func TestCutOffPacketsGiveMemoryBack(t *testing.T) {
 // A link that changes its rate or its delay does so for the packets that start then, and nothing
 // overtakes.
 func TestSetLine(t *testing.T) {
-	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Delay: 10 * us, Buffer: mB}).route())
+	n := newWorld(t, funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps, Delay: 10 * us}, Buffer: mB}).route())
 	for i := range 6 {
 		n.send(0, 1, 0, 1000, i)
 	}
 	n.run(2 * us)
 	// Packets 0 and 1 are on the link, 1 until 2.68 µs. From packet 2 on twice as fast.
-	if err := n.net.Links().SetRate(2*us, 0, 20*units.Gbps, 10*us); err != nil {
+	if err := n.change(2*us, 0, func(l *Link) { l.Rate, l.Delay = 20*units.Gbps, 10*us }); err != nil {
 		t.Fatal(err)
 	}
 	n.run(3 * us) // packet 2 from 2.68 to 3.08 µs, arriving at 13.08 µs
 	// From packet 3 on 1 µs: not before the link can be used without overtaking, 12.08 µs.
-	if err := n.net.Links().SetRate(3*us, 0, 20*units.Gbps, us); err != nil {
+	if err := n.change(3*us, 0, func(l *Link) { l.Rate, l.Delay = 20*units.Gbps, us }); err != nil {
 		t.Fatal(err)
 	}
 	n.check()
@@ -256,7 +256,7 @@ func TestSetLine(t *testing.T) {
 		rate  units.Bandwidth
 		delay units.Time
 	}{{0, us}, {units.Gbps, -1}} {
-		if err := n.net.Links().SetRate(n.queue.Last(), 0, c.rate, c.delay); err == nil {
+		if err := n.change(n.queue.Last(), 0, func(l *Link) { l.Rate, l.Delay = c.rate, c.delay }); err == nil {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -267,7 +267,7 @@ func TestSetLineOfANIC(t *testing.T) {
 	n := newWorld(t, chain(1).route())
 	n.send(0, 0, 1, 1250, 0)
 	n.run(200 * ns)
-	if err := n.net.Links().SetRate(200*ns, 0, 100*units.Gbps, 100*ns); err != nil {
+	if err := n.change(200*ns, 0, func(l *Link) { l.Rate, l.Delay = 100*units.Gbps, 100*ns }); err != nil {
 		t.Fatal(err)
 	}
 	n.check()
@@ -278,7 +278,7 @@ func TestSetLineOfANIC(t *testing.T) {
 	if want := []idling{{100 * ns, 0}, {1000 * ns, 0}}; !slices.Equal(n.idles, want) {
 		t.Errorf("idle %v, want %v", n.idles, want)
 	}
-	if err := n.net.Links().SetRate(n.queue.Last(), 2, units.Gbps, us); err != nil { // nothing is on it
+	if err := n.change(n.queue.Last(), 2, func(l *Link) { l.Rate, l.Delay = units.Gbps, us }); err != nil { // nothing is on it
 		t.Fatal(err)
 	}
 	n.send(n.queue.Last(), 0, 1, 1250, 1)

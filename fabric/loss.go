@@ -16,23 +16,21 @@ type linkErrors struct {
 	bit    float64 // the same for one bit
 	random uint64  // state of the draws, independent of those for marking
 
-	loss, bitErrors float64 // the probabilities, see PortConfig
-	disorder        Disorder
-	// shuffle is the state of the draws for disorder. They are made at the far end, which may be in
-	// another process than the draws of random.
+	link Link // its Rate and Delay are the port's
+	// shuffle is the state of the draws for late and duplicate packets. They are made at the far
+	// end, which may be in another process than the draws of random.
 	shuffle uint64
 }
 
 // newLinkErrors returns nil for a link without errors.
-func newLinkErrors(loss, bitErrors float64, d Disorder, seed uint64) *linkErrors {
-	if loss == 0 && bitErrors == 0 && d == (Disorder{}) {
+func newLinkErrors(k Link, seed uint64) *linkErrors {
+	if k.Loss == 0 && k.BitErrors == 0 && !k.Disturbs() {
 		return nil
 	}
 	l := &linkErrors{
-		packet: math.Log1p(-loss), bit: math.Log1p(-bitErrors), random: splitmix.Mix(^seed),
-		loss: loss, bitErrors: bitErrors, disorder: d,
+		packet: math.Log1p(-k.Loss), bit: math.Log1p(-k.BitErrors), random: splitmix.Mix(^seed), link: k,
 	}
-	if l.shuffle = l.random; d != (Disorder{}) {
+	if l.shuffle = l.random; k.Disturbs() {
 		l.random = splitmix.Mix(l.random)
 	}
 	return l
@@ -58,16 +56,24 @@ func (l *linkErrors) step(size units.Bytes) step {
 	switch {
 	case l.corrupts(size):
 		return corrupted
-	case l.disorder != Disorder{}:
+	case l.link.Disturbs():
 		return disordered
 	}
 	return undecided
 }
 
-// checkErrors returns an error unless the probabilities of a link are in [0, 1].
-func checkErrors(loss, bitErrors float64) error {
-	if !(loss >= 0 && loss <= 1) || !(bitErrors >= 0 && bitErrors <= 1) {
-		return fmt.Errorf("loss of %g and bit errors of %g; expected probabilities in [0, 1]", loss, bitErrors)
+// Check returns an error if a property of the link is outside its range.
+func (l *Link) Check() error {
+	share := func(p float64) bool { return p >= 0 && p <= 1 }
+	switch {
+	case l.Rate <= 0 || l.Delay < 0:
+		return fmt.Errorf("rate of %d b/s, delay of %d ps", l.Rate, l.Delay)
+	case !share(l.Loss) || !share(l.BitErrors):
+		return fmt.Errorf("loss of %g and bit errors of %g; expected probabilities in [0, 1]", l.Loss, l.BitErrors)
+	case !share(l.Reorder) || !share(l.Duplicate), l.ReorderBy < 0 || l.Jitter < 0 || l.Jitter > maxJitter,
+		l.Reorder > 0 && l.ReorderBy == 0:
+		return fmt.Errorf("a share of %g packets arrives up to %d ps late, %g arrive twice, all have a jitter of %d ps",
+			l.Reorder, l.ReorderBy, l.Duplicate, l.Jitter)
 	}
 	return nil
 }

@@ -23,12 +23,12 @@ func TestErrorProbability(t *testing.T) {
 		{1, 0, 64, 1},
 		{0, 1, 64, 1},
 	} {
-		got := newLinkErrors(c.loss, c.bits, Disorder{}, 1).probability(c.size)
+		got := newLinkErrors(Link{Loss: c.loss, BitErrors: c.bits}, 1).probability(c.size)
 		if math.Abs(got-c.want) > 1e-6*c.want {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}
-	if newLinkErrors(0, 0, Disorder{}, 1) != nil {
+	if newLinkErrors(Link{}, 1) != nil {
 		t.Error("a line without errors makes some")
 	}
 }
@@ -62,7 +62,7 @@ func TestLinesLosePackets(t *testing.T) {
 	}{{0.01, 0, 100}, {0.3, 0, 100}, {0, 1e-5, 1250}, {0.05, 1e-5, 1250}, {1, 0, 64}} {
 		n := corruptedChain(t, 7, c.loss, c.bits, c.size, packets)
 		k := n.net.Counters()
-		p := newLinkErrors(c.loss, c.bits, Disorder{}, 1).probability(c.size)
+		p := newLinkErrors(Link{Loss: c.loss, BitErrors: c.bits}, 1).probability(c.size)
 		deviation := 4 * math.Sqrt(packets*p*(1-p))
 		if got := float64(k.Lost); math.Abs(got-packets*p) > deviation {
 			t.Errorf("%+v: lost %d, want %.0f ± %.0f", c, k.Lost, packets*p, deviation)
@@ -94,7 +94,7 @@ func TestLossIsSeeded(t *testing.T) {
 		t.Error("another seed lost the same packets")
 	}
 	marks := func(loss float64) int64 {
-		w := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: mB, Loss: loss, ECN: ECNConfig{On: true, Kmax: 100_000, Pmax: 0.5}})
+		w := funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps, Loss: loss}, Buffer: mB, ECN: ECNConfig{On: true, Kmax: 100_000, Pmax: 0.5}})
 		n := newWorld(t, w.route())
 		for i := range 100 {
 			n.send(0, 1, 0, 1000, i)
@@ -118,14 +118,14 @@ func TestSetErrors(t *testing.T) {
 	}
 	send(0)
 	for _, port := range []int{0, 2} {
-		if err := n.net.Links().SetErrors(n.queue.Last(), port, 1, 0); err != nil {
+		if err := n.change(n.queue.Last(), port, func(l *Link) { l.Loss, l.BitErrors = 1, 0 }); err != nil {
 			t.Fatal(err)
 		}
 		send(10)
-		if err := n.net.Links().SetErrors(n.queue.Last(), port, 0.5, 0); err != nil {
+		if err := n.change(n.queue.Last(), port, func(l *Link) { l.Loss, l.BitErrors = 0.5, 0 }); err != nil {
 			t.Fatal(err)
 		}
-		if err := n.net.Links().SetErrors(n.queue.Last(), port, 0, 0); err != nil {
+		if err := n.change(n.queue.Last(), port, func(l *Link) { l.Loss, l.BitErrors = 0, 0 }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +133,7 @@ func TestSetErrors(t *testing.T) {
 	if k := n.net.Counters(); k.Lost != 20 || k.Delivered != 20 {
 		t.Errorf("%+v", k)
 	}
-	if err := n.net.Links().SetErrors(n.queue.Last(), 0, 2, 0); err == nil {
+	if err := n.change(n.queue.Last(), 0, func(l *Link) { l.Loss, l.BitErrors = 2, 0 }); err == nil {
 		t.Error("a probability of 2")
 	}
 }

@@ -30,7 +30,7 @@ func TestHeadroom(t *testing.T) {
 
 // sound is a switch that loses nothing and whose ECN comes first.
 func sound() *wiring {
-	w := funnel(2, PortConfig{Rate: 100 * units.Gbps, Delay: us, Buffer: mB, ECN: ECNConfig{On: true, Kmin: 100_000, Kmax: 400_000, Pmax: 0.2}})
+	w := funnel(2, PortConfig{Link: Link{Rate: 100 * units.Gbps, Delay: us}, Buffer: mB, ECN: ECNConfig{On: true, Kmin: 100_000, Kmax: 400_000, Pmax: 0.2}})
 	w.Switches[0].Name = "tor"
 	w.Switches[0].Buffer.Total = 2 * mB
 	return w.protect(PFCConfig{Alpha: 0.125, Offset: 3000, Reserve: 4000, Headroom: 33_192})

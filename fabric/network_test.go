@@ -60,7 +60,7 @@ func TestOneEventPerHop(t *testing.T) {
 		}
 	}
 	// Also where packets wait: 10 from each of 4 senders to one receiver.
-	n := newWorld(t, funnel(4, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB}).route())
+	n := newWorld(t, funnel(4, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: units.MB}).route())
 	events := 0
 	n.onEvent = func(units.Time) { events++ }
 	for h := HostID(1); h <= 4; h++ {
@@ -204,7 +204,7 @@ func TestMarkingOnset(t *testing.T) {
 }
 
 func TestOnlyCapablePacketsAreMarked(t *testing.T) {
-	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB, ECN: ECNConfig{On: true}}).route())
+	n := newWorld(t, funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: units.MB, ECN: ECNConfig{On: true}}).route())
 	for i := range 10 {
 		n.send(0, 1, 0, 1000, i, func(p *Packet) { p.ECN = []ECN{NotECT, ECT0, ECT1, CE}[i%4] })
 	}
@@ -221,7 +221,7 @@ func TestOnlyCapablePacketsAreMarked(t *testing.T) {
 
 // "Kmin < q <= Kmax: mark with p = Pmax (q - Kmin)/(Kmax - Kmin)".
 func TestMarkingProbability(t *testing.T) {
-	w := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB,
+	w := funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: units.MB,
 		ECN: ECNConfig{On: true, Kmin: 10_000, Kmax: 50_000, Pmax: 0.8}})
 	n := newWorld(t, w.route())
 	o := &n.net.ports[0]
@@ -273,7 +273,7 @@ func TestDropTail(t *testing.T) {
 
 // Class 0 is served before class 1, but does not interrupt a packet on the link.
 func TestStrictPriority(t *testing.T) {
-	n := newWorld(t, funnel(2, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB}).route())
+	n := newWorld(t, funnel(2, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: units.MB}).route())
 	for i := range 5 {
 		n.send(0, 1, 0, 1000, i)
 	}
@@ -294,7 +294,7 @@ func TestStrictPriority(t *testing.T) {
 }
 
 func TestSampleSeesWhatWaits(t *testing.T) {
-	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Delay: 50 * us, Buffer: units.MB}).route())
+	n := newWorld(t, funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps, Delay: 50 * us}, Buffer: units.MB}).route())
 	for i := range 10 {
 		n.send(0, 1, 0, 1000, i)
 	}

@@ -17,7 +17,7 @@ func (e ends) Idle(units.Time, HostID)         {}
 // the NIC would take to send what waits. A link that goes down ends the pause.
 func TestTellsOfPausesOfNICs(t *testing.T) {
 	line := func(from, to NodeID, rate units.Bandwidth) PortConfig {
-		return PortConfig{From: from, To: to, Rate: rate, Delay: units.Microsecond}
+		return PortConfig{From: from, To: to, Link: Link{Rate: rate, Delay: units.Microsecond}}
 	}
 	cfg := Config{
 		Hosts: 2, Ports: []PortConfig{line(0, 2, 8*units.Gbps), line(1, 2, 8*units.Gbps), line(2, 0, units.Gbps), line(2, 1, units.Gbps)},

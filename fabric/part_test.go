@@ -252,11 +252,11 @@ func TestPartsAreTheWhole(t *testing.T) {
 		}
 		for i := range wired.Ports {
 			wired.Ports[i].ECN = ECNConfig{On: true, Kmin: 1000, Kmax: 8000, Pmax: 0.7, Ingress: i%3 == 0}
-			wired.Ports[i].Loss = 0.02
 			if !pfc {
-				wired.Ports[i].Disorder = rapid.SampledFrom([]Disorder{{}, {Duplicate: 0.2},
-					{Reorder: 0.2, By: 5 * units.Microsecond, Duplicate: 0.1, Jitter: 200 * units.Nanosecond}}).Draw(rt, "disorder")
+				wired.Ports[i].Link = like(wired.Ports[i].Link, rapid.SampledFrom([]Link{{}, {Duplicate: 0.2},
+					{Reorder: 0.2, ReorderBy: 5 * units.Microsecond, Duplicate: 0.1, Jitter: 200 * units.Nanosecond}}).Draw(rt, "disorder"))
 			}
+			wired.Ports[i].Loss = 0.02
 		}
 		if pfc {
 			drawPFC(rt, wired)

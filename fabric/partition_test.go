@@ -15,7 +15,7 @@ import (
 func leafSpine(hosts, leaves, spines int) Config {
 	cfg := Config{Seed: 1, Hosts: hosts * leaves, Switches: make([]SwitchConfig, leaves+spines)}
 	link := func(a, b int) {
-		p := PortConfig{Rate: 100 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB}
+		p := PortConfig{Link: Link{Rate: 100 * units.Gbps, Delay: units.Microsecond}, Buffer: units.MB}
 		p.From, p.To = NodeID(a), NodeID(b)
 		cfg.Ports = append(cfg.Ports, p)
 		p.From, p.To = p.To, p.From
@@ -71,7 +71,7 @@ func TestPartition(t *testing.T) {
 	}
 	whole("short lines", short)
 	late := leafSpine(16, 16, 8)
-	late.Ports[0].Disorder = Disorder{Duplicate: 0.1}
+	late.Ports[0].Duplicate = 0.1
 	whole("a line that makes copies", late)
 }
 
@@ -81,7 +81,7 @@ func TestPartitionWithoutTiers(t *testing.T) {
 	for s := range 16 {
 		for _, to := range []int{(s + 1) % 16, (s + 15) % 16} {
 			cfg.Ports = append(cfg.Ports, PortConfig{
-				From: NodeID(cfg.Hosts + s), To: NodeID(cfg.Hosts + to), Rate: units.Gbps, Delay: units.Microsecond, Buffer: units.MB,
+				From: NodeID(cfg.Hosts + s), To: NodeID(cfg.Hosts + to), Link: Link{Rate: units.Gbps, Delay: units.Microsecond}, Buffer: units.MB,
 			})
 		}
 	}
@@ -115,7 +115,7 @@ func TestSplitRefuses(t *testing.T) {
 		still.Ports[i].Delay = 0
 	}
 	late := leafSpine(16, 16, 8)
-	late.Ports[0].Disorder = Disorder{Duplicate: 0.1}
+	late.Ports[0].Duplicate = 0.1
 	for name, err := range map[string]error{
 		"a host reserved from its switch": split(cfg, torn), "a part too many": split(cfg, beyond),
 		"a node too few": split(cfg, part[1:]), "lines without a delay": split(still, part), "disorder": split(late, part),

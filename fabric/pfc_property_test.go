@@ -15,8 +15,7 @@ import (
 func drawUpDown(t *rapid.T) *wiring {
 	settings := func(w *wiring) {
 		w.port = PortConfig{
-			Rate:   rapid.SampledFrom([]units.Bandwidth{units.Gbps, 3 * units.Gbps, 10 * units.Gbps, 100 * units.Gbps}).Draw(t, "rate"),
-			Delay:  units.Time(rapid.SampledFrom([]int{0, 1, 80_000, 1_000_000}).Draw(t, "delay")),
+			Link:   Link{Rate: rapid.SampledFrom([]units.Bandwidth{units.Gbps, 3 * units.Gbps, 10 * units.Gbps, 100 * units.Gbps}).Draw(t, "rate"), Delay: units.Time(rapid.SampledFrom([]int{0, 1, 80_000, 1_000_000}).Draw(t, "delay"))},
 			Buffer: mB,
 		}
 	}
@@ -238,11 +237,11 @@ func TestConservationUnderChanges(t *testing.T) {
 			case 4:
 				changed = true
 				rate := rapid.SampledFrom([]units.Bandwidth{units.Gbps, 7 * units.Gbps, 100 * units.Gbps}).Draw(rt, "rate")
-				if err := n.net.Links().SetRate(now, port, rate, units.Time(rapid.IntRange(0, 2_000_000).Draw(rt, "delay"))); err != nil {
+				if err := n.change(now, port, func(l *Link) { l.Rate, l.Delay = rate, units.Time(rapid.IntRange(0, 2_000_000).Draw(rt, "delay")) }); err != nil {
 					rt.Fatal(err)
 				}
 			case 5:
-				if err := n.net.Links().SetErrors(now, port, 0.1, 0); err != nil {
+				if err := n.change(now, port, func(l *Link) { l.Loss, l.BitErrors = 0.1, 0 }); err != nil {
 					rt.Fatal(err)
 				}
 			case 6:
@@ -435,7 +434,7 @@ func TestPFCAgainstSteppedOracle(t *testing.T) {
 			offset: units.Bytes(draw("offset", 0, 300)), shared: units.Bytes(draw("shared", 1, 5000)), xoff: units.Bytes(draw("xoff", 1, 3000)),
 		}
 		c.xon = units.Bytes(draw("xon", 0, int(c.xoff)))
-		w := funnel(draw("senders", 1, 3), PortConfig{Rate: 8 * units.Tbps / units.Bandwidth(c.slow), Buffer: mB})
+		w := funnel(draw("senders", 1, 3), PortConfig{Link: Link{Rate: 8 * units.Tbps / units.Bandwidth(c.slow)}, Buffer: mB})
 		f := PFCConfig{Reserve: c.reserve, Headroom: c.headroom, Response: c.response}
 		if c.dynamic {
 			f.Alpha, f.Offset = 1/float64(int(1)<<c.shift), c.offset

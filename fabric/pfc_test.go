@@ -54,7 +54,7 @@ func (w *world) pauses(h HostID) *[]units.Time {
 // 1 µs. Packet i reaches the switch at 1.1 + 0.1·i µs; the link takes packet 0 at once and packet j
 // at 1.1 + j µs.
 func TestPauseClosedForm(t *testing.T) {
-	w := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: mB})
+	w := funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: mB})
 	w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500})
 	n := newWorld(t, w.route())
 	n.flood(0, 1250, 60, 1)
@@ -103,7 +103,7 @@ func TestHeadroomRuleIsTight(t *testing.T) {
 		t.Fatalf("rule: %d bytes", rule)
 	}
 	fill := func(headroom units.Bytes, response units.Time) (most units.Bytes, c Counters) {
-		w := funnel(2, PortConfig{Rate: 100 * units.Mbps, Buffer: mB}) // as good as standing still
+		w := funnel(2, PortConfig{Link: Link{Rate: 100 * units.Mbps}, Buffer: mB}) // as good as standing still
 		w.protect(PFCConfig{Xoff: 1000, Xon: 0, Headroom: headroom, Response: response})
 		n := newWorld(t, w.route())
 		n.flood(0, size, 200, 1)
@@ -131,7 +131,7 @@ func TestHeadroomRuleIsTight(t *testing.T) {
 // Control goes on while data is paused: past the data that waits in the switch, and out of a NIC
 // that is paused.
 func TestControlIsNotPaused(t *testing.T) {
-	w := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: mB})
+	w := funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: mB})
 	w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500})
 	n := newWorld(t, w.route())
 	n.flood(0, 1250, 60, 1)
@@ -167,7 +167,7 @@ func TestControlIsNotPaused(t *testing.T) {
 
 // A class that is not protected is not paused, whatever the other does.
 func TestPFCIsPerClass(t *testing.T) {
-	w := funnel(2, PortConfig{Rate: 10 * units.Gbps, Buffer: mB})
+	w := funnel(2, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: mB})
 	for i := range w.Ports {
 		if int(w.Ports[i].To) >= w.Hosts {
 			w.Ports[i].PFC[0] = PFCConfig{On: true, Xoff: 2500, Xon: 1250, Headroom: 27_500}
@@ -224,7 +224,7 @@ func TestPausesSpread(t *testing.T) {
 func TestIncastFillsTheLineFairly(t *testing.T) {
 	const each, size = 300, 1250
 	for _, senders := range []int{2, 5, 16} {
-		w := funnel(senders, PortConfig{Rate: 100 * units.Gbps, Delay: us, Buffer: mB})
+		w := funnel(senders, PortConfig{Link: Link{Rate: 100 * units.Gbps, Delay: us}, Buffer: mB})
 		w.protect(PFCConfig{Xoff: 20_000, Xon: 15_000, Headroom: 27_500})
 		n := newWorld(t, w.route())
 		var sources []HostID
@@ -255,7 +255,7 @@ func TestIncastFillsTheLineFairly(t *testing.T) {
 // Shared memory lets one port use more than a static share of it, and two of them less each.
 func TestSharedAgainstStatic(t *testing.T) {
 	queue := func(senders int, shared bool) units.Bytes {
-		w := funnel(senders, PortConfig{Rate: 5 * units.Gbps, Buffer: mB})
+		w := funnel(senders, PortConfig{Link: Link{Rate: 5 * units.Gbps}, Buffer: mB})
 		c := PFCConfig{Xoff: 100_000, Xon: 90_000, Headroom: 27_500}
 		if shared {
 			c = PFCConfig{Alpha: 1, Offset: 3000, Headroom: 27_500}
@@ -293,7 +293,7 @@ func TestSharedMemoryDrops(t *testing.T) {
 		buffer units.Bytes
 		want   units.Bytes
 	}{{1, 0, 50_000}, {0.25, 0, 20_000}, {0, 0, 100_000}, {1, 30_000, 30_000}} {
-		w := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: c.buffer})
+		w := funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: c.buffer})
 		w.Switches[0].Buffer = BufferConfig{Total: 100_000, Alpha: c.alpha}
 		n := newWorld(t, w.route())
 		for i := range 200 {
@@ -321,7 +321,7 @@ func TestSharedMemoryDrops(t *testing.T) {
 
 // Control has a bound of its own in a switch that accounts for its memory.
 func TestControlIsBoundedByItsPort(t *testing.T) {
-	w := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: 5000})
+	w := funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: 5000})
 	n := newWorld(t, w.protect(PFCConfig{Xoff: 50_000, Headroom: 27_500}).route())
 	for i := range 20 {
 		n.send(0, 1, 0, 1000, i, func(p *Packet) { p.Class = 0 })
@@ -342,7 +342,7 @@ func TestControlIsBoundedByItsPort(t *testing.T) {
 // be at that instant.
 func TestSamplingChangesNothing(t *testing.T) {
 	once := func(sample bool) (at []units.Time, events int) {
-		w := funnel(4, PortConfig{Rate: 10 * units.Gbps, Buffer: mB})
+		w := funnel(4, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: mB})
 		n := newWorld(t, w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500}).route())
 		n.flood(0, 1250, 50, 1, 2, 3, 4)
 		for {
@@ -434,7 +434,7 @@ func TestDeadlockIsRecognised(t *testing.T) {
 
 // The dump tells of ports that are merely busy, too, and of switches without a name.
 func TestWaitingWithoutPauses(t *testing.T) {
-	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: mB}).route())
+	n := newWorld(t, funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: mB}).route())
 	for i := range 3 {
 		n.send(0, 1, 0, 1000, i)
 	}
@@ -450,7 +450,7 @@ func TestWaitingWithoutPauses(t *testing.T) {
 
 // Once lists have grown, pauses cost no allocation.
 func TestPausesDoNotAllocate(t *testing.T) {
-	w := funnel(4, PortConfig{Rate: 10 * units.Gbps, Buffer: mB})
+	w := funnel(4, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: mB})
 	n := newWorld(t, w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500}).route())
 	before := n.net.Counters().Pauses
 	n.wantNoAllocations(t, 100, func(k int) Packet { return Packet{Src: HostID(1 + k%4), Size: 1000, Class: 1} }, 200)

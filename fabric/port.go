@@ -115,7 +115,7 @@ func newPort(cfg *Config, i int) port {
 	if o.is(nic) || o.buffer == 0 {
 		o.buffer = unlimited
 	}
-	o.setErrors(newLinkErrors(c.Loss, c.BitErrors, c.Disorder, o.random))
+	o.setErrors(newLinkErrors(c.Link, o.random))
 	return o
 }
 

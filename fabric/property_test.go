@@ -23,8 +23,7 @@ func drawNetwork(t *rapid.T) Config {
 	w.Seed = rapid.Uint64().Draw(t, "seed")
 	settings := func() {
 		w.port = PortConfig{
-			Rate:   rapid.SampledFrom([]units.Bandwidth{units.Gbps, 3 * units.Gbps, 10 * units.Gbps, 100 * units.Gbps}).Draw(t, "rate"),
-			Delay:  units.Time(rapid.SampledFrom([]int{0, 1, 80_000, 1_000_000}).Draw(t, "delay")),
+			Link:   Link{Rate: rapid.SampledFrom([]units.Bandwidth{units.Gbps, 3 * units.Gbps, 10 * units.Gbps, 100 * units.Gbps}).Draw(t, "rate"), Delay: units.Time(rapid.SampledFrom([]int{0, 1, 80_000, 1_000_000}).Draw(t, "delay"))},
 			Buffer: units.Bytes(rapid.SampledFrom([]int{1, 1500, 5000, 20_000}).Draw(t, "buffer")),
 			ECN: ECNConfig{On: rapid.Bool().Draw(t, "on"), Kmin: 1000, Kmax: 8000, Pmax: 0.7,
 				Ingress: rapid.Bool().Draw(t, "ingress")},
@@ -207,7 +206,7 @@ func TestPortAgainstSteppedOracle(t *testing.T) {
 		buffer := units.Bytes(rapid.IntRange(1, 60).Draw(rt, "buffer"))
 		k := units.Bytes(rapid.IntRange(0, 40).Draw(rt, "k"))
 		ingress := rapid.Bool().Draw(rt, "ingress")
-		w := funnel(1, PortConfig{Rate: 8 * units.Tbps, Delay: delay, Buffer: buffer,
+		w := funnel(1, PortConfig{Link: Link{Rate: 8 * units.Tbps, Delay: delay}, Buffer: buffer,
 			ECN: ECNConfig{On: true, Kmin: k, Kmax: k, Pmax: 1, Ingress: ingress}})
 		n := newWorld(t, w.route())
 		var joins []joining
@@ -320,7 +319,7 @@ func TestECMPFollowsFlowAndSeed(t *testing.T) {
 }
 
 func TestConfigIsPlainData(t *testing.T) {
-	cfg := funnel(2, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB, ECN: ECNConfig{On: true, Kmin: 1, Kmax: 2, Pmax: 0.5, Ingress: true}}).route()
+	cfg := funnel(2, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: units.MB, ECN: ECNConfig{On: true, Kmin: 1, Kmax: 2, Pmax: 0.5, Ingress: true}}).route()
 	text, err := json.Marshal(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -358,7 +357,7 @@ func TestConfigErrors(t *testing.T) {
 }
 
 func TestNetworkDoesNotAllocate(t *testing.T) {
-	n := newWorld(t, funnel(4, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB, ECN: ECNConfig{On: true, Kmax: 1}}).route())
+	n := newWorld(t, funnel(4, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: units.MB, ECN: ECNConfig{On: true, Kmax: 1}}).route())
 	n.wantNoAllocations(t, 100, func(k int) Packet { return Packet{Src: HostID(1 + k%4), Size: 1000, ECN: ECT0} }, 40)
 }
 

@@ -173,7 +173,7 @@ func TestStationsAct(t *testing.T) {
 func TestCopiesKeepTheirPort(t *testing.T) {
 	cfg := chain(1)
 	for i := range cfg.Ports {
-		cfg.Ports[i].Disorder = Disorder{Duplicate: 1}
+		cfg.Ports[i].Duplicate = 1
 	}
 	w := newWorld(t, cfg.route())
 	w.send(0, 0, 1, 100, 1, func(k *Packet) { k.Port = stationPort })

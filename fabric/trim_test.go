@@ -10,7 +10,7 @@ import (
 // trimming returns a world in which hosts 1 and 2 send to host 0 through a port that trims, and a
 // function that sends data packets of 1,000 bytes.
 func trimming(t *testing.T, c TrimConfig, buffer units.Bytes) (*world, func(at units.Time, h HostID, id int, keep uint8)) {
-	w := newWorld(t, funnel(2, PortConfig{Rate: 10 * units.Gbps, Buffer: buffer, Trim: c}).route())
+	w := newWorld(t, funnel(2, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: buffer, Trim: c}).route())
 	return w, func(at units.Time, h HostID, id int, keep uint8) {
 		w.run(at)
 		w.send(at, h, 0, 1000, id, func(p *Packet) { p.Class, p.Keep = 1, keep })
@@ -85,7 +85,7 @@ func TestTrimErrors(t *testing.T) {
 		"trimmed packets of 4000 bytes":        func(c *Config) { c.Ports[0].Trim.Size = 4000 },
 		"accounts for its memory":              func(c *Config) { c.Switches[0].Buffer.Total = units.MB },
 	} {
-		cfg := funnel(2, PortConfig{Rate: 10 * units.Gbps, Buffer: 2000, Trim: TrimConfig{On: true, Size: 64}}).route()
+		cfg := funnel(2, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: 2000, Trim: TrimConfig{On: true, Size: 64}}).route()
 		change(&cfg)
 		if _, err := New(cfg, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -11,7 +11,7 @@ import (
 // nine join one by one, and leave one by one. A switch that accounts for its memory says the same.
 func TestWatchSeesEveryEventOfAQueue(t *testing.T) {
 	for _, total := range []units.Bytes{0, units.MB} {
-		cfg := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB}).route()
+		cfg := funnel(1, PortConfig{Link: Link{Rate: 10 * units.Gbps}, Buffer: units.MB}).route()
 		cfg.Switches[0].Buffer.Total = total
 		w := newWorld(t, cfg)
 		var got []units.Bytes

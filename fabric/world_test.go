@@ -16,7 +16,7 @@ type wiring struct {
 // wire returns the nodes of a network without links, whose ports have 100 Gb/s, 1 µs and a big
 // buffer.
 func wire(hosts, switches int) *wiring {
-	w := &wiring{port: PortConfig{Rate: 100 * units.Gbps, Delay: units.Microsecond, Buffer: units.GB}}
+	w := &wiring{port: PortConfig{Link: Link{Rate: 100 * units.Gbps, Delay: units.Microsecond}, Buffer: units.GB}}
 	w.Hosts = hosts
 	w.Switches = make([]SwitchConfig, switches)
 	for s := range w.Switches {
@@ -129,6 +129,13 @@ type arrival struct {
 type idling struct {
 	at units.Time
 	h  HostID
+}
+
+// change changes properties of a port's link.
+func (w *world) change(now units.Time, port int, how func(*Link)) error {
+	l := w.net.Links().State(port)
+	how(&l)
+	return w.net.Links().Set(now, port, l)
 }
 
 func newWorld(t testing.TB, cfg Config) *world {

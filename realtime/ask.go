@@ -123,10 +123,8 @@ func (l *loop) state(now units.Time) *State {
 		Unreceived: l.report.Unreceived, Stalls: []Stalls{l.behind.Stalls},
 	}
 	for i := range s.Ports {
-		link := l.net.Links().State(i)
 		s.Ports[i] = PortState{
-			Up: l.net.Links().Up(i), Rate: link.Rate, Delay: link.Delay, Loss: link.Loss, BitErrors: link.BitErrors,
-			Disorder: l.net.Links().Disorder(i), Counters: l.net.PortCounters(i),
+			Up: l.net.Links().Up(i), Link: l.net.Links().State(i), Counters: l.net.PortCounters(i),
 		}
 	}
 	l.net.Sample(now, func(port int, queued units.Bytes) { s.Ports[port].Queued = queued })

@@ -197,7 +197,8 @@ func partFeatures(pfc bool) Config {
 		if pfc {
 			cfg.Network.Ports[p].PFC[dataClass] = fabric.PFCConfig{On: true, Xoff: 3000, Xon: 1000, Headroom: 20_000}
 		} else {
-			cfg.Network.Ports[p].Disorder = cfg.Network.Ports[4].Disorder
+			own, from := &cfg.Network.Ports[p], &cfg.Network.Ports[4]
+			own.Duplicate, own.Reorder, own.ReorderBy, own.Jitter = from.Duplicate, from.Reorder, from.ReorderBy, from.Jitter
 		}
 	}
 	return cfg
@@ -441,8 +442,8 @@ func fourRacks() fabric.Config {
 		for _, ends := range [][2]int{{a, b}, {b, a}} {
 			out[ends] = int32(len(cfg.Ports))
 			cfg.Ports = append(cfg.Ports, fabric.PortConfig{
-				From: fabric.NodeID(ends[0]), To: fabric.NodeID(ends[1]), Rate: 100 * units.Gbps, Delay: units.Microsecond,
-				Buffer: 20_000, Loss: 0.01, ECN: fabric.ECNConfig{On: true, Kmin: 100, Kmax: 3000, Pmax: 1},
+				From: fabric.NodeID(ends[0]), To: fabric.NodeID(ends[1]), Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond, Loss: 0.01},
+				Buffer: 20_000, ECN: fabric.ECNConfig{On: true, Kmin: 100, Kmax: 3000, Pmax: 1},
 			})
 		}
 	}

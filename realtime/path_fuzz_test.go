@@ -25,7 +25,7 @@ import (
 func allFeatures(departs bool) Config {
 	port := func(from, to fabric.NodeID) fabric.PortConfig {
 		return fabric.PortConfig{
-			From: from, To: to, Rate: units.Gbps, Delay: units.Microsecond, Buffer: 20_000, Light: 1000, Congested: 2000,
+			From: from, To: to, Link: fabric.Link{Rate: units.Gbps, Delay: units.Microsecond}, Buffer: 20_000, Light: 1000, Congested: 2000,
 			ECN: fabric.ECNConfig{On: true, Kmin: 500, Kmax: 3000, Pmax: 1},
 		}
 	}
@@ -46,7 +46,8 @@ func allFeatures(departs bool) Config {
 	for p := range 3 {
 		n.Ports[p].PFC[dataClass] = fabric.PFCConfig{On: true, Xoff: 3000, Xon: 1000, Headroom: 20_000}
 	}
-	n.Ports[4].Disorder = fabric.Disorder{Reorder: 0.2, By: 30 * units.Microsecond, Duplicate: 0.2, Jitter: units.Microsecond}
+	p := &n.Ports[4]
+	p.Reorder, p.ReorderBy, p.Duplicate, p.Jitter = 0.2, 30*units.Microsecond, 0.2, units.Microsecond
 	n.Ports[6].Loss = 0.1
 	for _, slow := range []int{3, 4, 5, 7} { // so that queues grow
 		n.Ports[slow].Rate = units.Gbps / 20

@@ -123,19 +123,10 @@ type State struct {
 
 // PortState is a snapshot of a port.
 type PortState struct {
-	Up        bool
-	Rate      units.Bandwidth
-	Delay     units.Time
-	Loss      float64
-	BitErrors float64
-	Disorder  fabric.Disorder
-	Queued    units.Bytes
-	Counters  fabric.PortCounters
-}
-
-// Link returns the properties of the port's direction of its link.
-func (p *PortState) Link() fabric.Link {
-	return fabric.Link{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss, BitErrors: p.BitErrors, Disorder: new(p.Disorder)}
+	Up       bool
+	Link     fabric.Link
+	Queued   units.Bytes
+	Counters fabric.PortCounters
 }
 
 // HostState is a snapshot of a host as the network sees it.

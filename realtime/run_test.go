@@ -37,7 +37,7 @@ type lab struct {
 // twoHosts returns two hosts on a switch: 10 Gb/s, 1 us.
 func twoHosts() fabric.Config {
 	port := func(from, to fabric.NodeID) fabric.PortConfig {
-		return fabric.PortConfig{From: from, To: to, Rate: 10 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB}
+		return fabric.PortConfig{From: from, To: to, Link: fabric.Link{Rate: 10 * units.Gbps, Delay: units.Microsecond}, Buffer: units.MB}
 	}
 	return fabric.Config{
 		Hosts: 2,
@@ -535,7 +535,7 @@ func TestDropsWhatIsNotFromItsSender(t *testing.T) {
 // threeHosts returns three hosts on a switch: 10 Gb/s, 1 us.
 func threeHosts() fabric.Config {
 	port := func(from, to fabric.NodeID) fabric.PortConfig {
-		return fabric.PortConfig{From: from, To: to, Rate: 10 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB}
+		return fabric.PortConfig{From: from, To: to, Link: fabric.Link{Rate: 10 * units.Gbps, Delay: units.Microsecond}, Buffer: units.MB}
 	}
 	return fabric.Config{
 		Hosts: 3,

@@ -70,4 +70,4 @@ func fatTree(k int, p fabric.PortConfig) fabric.Config {
 }
 
 // fast is a 100 Gb/s link of 1 µs.
-var fast = fabric.PortConfig{Rate: 100 * units.Gbps, Delay: units.Microsecond, Buffer: 10 * units.MB}
+var fast = fabric.PortConfig{Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond}, Buffer: 10 * units.MB}

@@ -246,7 +246,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 // link yet.
 func TestPartsWhenALineChangesAsAPacketStarts(t *testing.T) {
 	const start = 18_095_200 * units.Picosecond // of the sixth packet that leaves the first switch
-	slow := fabric.PortConfig{Rate: 10 * units.Gbps, Delay: 50 * units.Microsecond, Buffer: units.MB}
+	slow := fabric.PortConfig{Link: fabric.Link{Rate: 10 * units.Gbps, Delay: 50 * units.Microsecond}, Buffer: units.MB}
 	diary := func(at units.Time, partitions []int32) []string {
 		cfg := fabric.Config{Hosts: 2, Switches: make([]fabric.SwitchConfig, 2)}
 		for _, l := range []struct {
@@ -260,7 +260,7 @@ func TestPartsWhenALineChangesAsAPacketStarts(t *testing.T) {
 		cfg.Switches[1].Groups, cfg.Switches[1].Route = [][]int32{{5}, {3}}, []int32{0, 1}
 		hosts := []*recordingHost{{fake: newFake(0, 1, 20, 20)}, {fake: newFake(1, 0, 0, 0)}}
 		opts := Options{Actions: []Action{{At: at, Do: func(now units.Time, net *fabric.Network) error {
-			return net.Links().SetRate(now, 4, 100*units.Gbps, units.Microsecond)
+			return net.Links().Set(now, 4, fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond})
 		}}}}
 		if partitions != nil {
 			opts.Parts, opts.Count = partitions, 2

@@ -113,7 +113,8 @@ func (e *Endpoint) Open(s Spec) error {
 	}
 	if s.Dst == e.cfg.Host {
 		e.conns[s.ID] = ^int32(len(e.receivers))
-		r := receiver{id: s.ID, src: s.Src, srcPort: s.SrcPort, replyPort: s.SrcPort, feedback: sch.receiver(e.cfg.LineRate)}
+		r := receiver{id: s.ID, src: s.Src, srcPort: s.SrcPort, replyPort: s.SrcPort,
+			feedback: sch.receiver(e.cfg.LineRate)}
 		if sch.selective {
 			r.arrivals = newArrivals(&s, sch)
 		}

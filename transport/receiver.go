@@ -13,8 +13,8 @@ type receiver struct {
 	srcPort  uint16      `state:"fixed"`
 	feedback cc.Receiver `state:"inside,congestion control"`
 
-	// Replies leave from srcPort + the path of the last packet from the sender: where its packets take
-	// many paths, replies do too, and one bad link on the way back does not stop the connection.
+	// Replies leave from srcPort + the path of the last packet from the sender: where its packets
+	// take many paths, replies do too, and one bad link on the way back does not stop them all.
 	replyPort uint16 `state:"value"`
 
 	order    receiveOrder `state:"inside"`

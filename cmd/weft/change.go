@@ -60,7 +60,8 @@ func linkChange(args []string) (deploy.Link, error) {
 	case what == "up" && len(args) == 2:
 		k.Up = new(true)
 	case what == "set" && len(args) == 3:
-		if err := k.Set(args[2]); err != nil {
+		k.Set = args[2]
+		if err := k.Check(); err != nil {
 			return k, usageError{err}
 		}
 	default:

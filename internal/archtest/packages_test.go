@@ -173,7 +173,7 @@ func packages() []entry {
 		{"results/report", "internal/clip internal/natural internal/plural internal/shell results/expect results/names results/plot results/record results/stats results/store results/table transport units",
 			"draws what is stored and says what was expected"},
 
-		{"orchestrator/topology", "fabric/queues internal/clip internal/plural params units",
+		{"orchestrator/topology", "fabric fabric/queues internal/clip internal/plural params units",
 			"has the shapes of network with their keys; makes a graph of a section"},
 		{"orchestrator/launcher", "", "what programs are told about each other, in text"},
 		{"orchestrator/together", "orchestrator/launcher", "runs what a launcher asks for"},

@@ -29,9 +29,9 @@ func TestPrivUpNamesWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	down := Link{Link: s.Links[3].Name, Up: new(false)}
-	slow := Link{Link: s.Links[4].Name}
+	slow := Link{Link: s.Links[4].Name, Set: "loss=0.5"}
 	for _, err := range []error{
-		slow.Set("loss=0.5"), h.Link(slow), h.Link(down), h.Node(Node{Node: "h0", Action: NodeKill}),
+		h.Link(slow), h.Link(down), h.Node(Node{Node: "h0", Action: NodeKill}),
 		h.Node(Node{Node: "h1", Action: NodePause}), syscall.Kill(s.Nodes[2].PID, syscall.SIGKILL),
 	} {
 		if err != nil {

@@ -16,7 +16,6 @@ import (
 	"weft/fabric"
 	"weft/internal/control"
 	"weft/orchestrator/deploy/probe"
-	"weft/orchestrator/experiment"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/topology"
 	"weft/realtime"
@@ -209,9 +208,9 @@ func (s *supervisor) findPathsBetween(src, dst topology.NodeID, wanted map[topol
 // unsteady returns by how much what the lab file says of a path moves a packet at random.
 func (s *supervisor) unsteady(path *probePath) (by units.Time) {
 	for _, p := range path.ports {
-		d := experiment.LinkOf(&s.x.Graph.Links[p/2]).Disorder
-		if by += d.Jitter; d.Reorder > 0 {
-			by += d.By
+		l := &s.x.Graph.Links[p/2]
+		if by += l.Jitter; l.Reorder > 0 {
+			by += l.ReorderBy
 		}
 	}
 	return by

@@ -3,6 +3,7 @@ package deploy
 import (
 	"testing"
 	"time"
+	"weft/fabric"
 
 	"weft/orchestrator/deploy/probe"
 	"weft/orchestrator/experiment"
@@ -65,10 +66,10 @@ func TestJudge(t *testing.T) {
 
 // Of a link that is faster than its path only a lower bound of the rate is measured.
 func TestFastLinksAreBounded(t *testing.T) {
-	s := &supervisor{x: &experiment.Experiment{Network: experiment.Network{Graph: &topology.Graph{Links: []topology.Link{{Rate: 10 * units.Mbps}, {Rate: 40 * units.Mbps}}}}}}
+	s := &supervisor{x: &experiment.Experiment{Network: experiment.Network{Graph: &topology.Graph{Links: []topology.Link{{Link: fabric.Link{Rate: 10 * units.Mbps}}, {Link: fabric.Link{Rate: 40 * units.Mbps}}}}}}}
 	for id, bound := range []bool{false, true} {
 		m := Measured{Tried: true, OK: true, Hops: 2, AskedRateBPS: 10e6, RateBPS: 9.99e6}
-		s.compare(topology.LinkID(id), &m, &realtime.PortState{Up: true, Rate: s.x.Graph.Links[id].Rate})
+		s.compare(topology.LinkID(id), &m, &realtime.PortState{Up: true, Link: fabric.Link{Rate: s.x.Graph.Links[id].Rate}})
 		if m.Bound != bound || bound != (m.LinkRateBPS == 40e6) {
 			t.Errorf("link %d: %+v", id, m)
 		}

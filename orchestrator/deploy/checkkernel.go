@@ -25,9 +25,9 @@ func (s *supervisor) checkKernelLinks(conn *control.Conn, links []topology.LinkI
 			m := Measured{
 				Link: k.Name, From: g.Nodes[from].Name, To: g.Nodes[to].Name, Hops: 1, Why: found.Error,
 				Tried: found.Error == "", Tries: found.Tries,
-				AskedRateBPS: float64(asked.Rate), RateBPS: float64(found.Rate),
+				AskedRateBPS: float64(asked.Link.Rate), RateBPS: float64(found.Rate),
 				AskedDelayUS: found.Asked.Microseconds(), DelayUS: found.Delay.Microseconds(),
-				AskedLoss: asked.Loss, Probes: int64(found.Sent),
+				AskedLoss: asked.Link.Loss, Probes: int64(found.Sent),
 			}
 			if found.Sent > 0 {
 				m.Loss = float64(found.Lost) / float64(found.Sent)

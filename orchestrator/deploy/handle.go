@@ -304,15 +304,16 @@ func (s *supervisor) link(k *Link) error {
 	}
 	ports := []int{2 * int(id), 2*int(id) + 1}
 	change := fabric.Change{Ports: ports, Up: k.Up}
-	if k.changesLink() {
+	if k.Set != "" {
 		look, err := s.lab.Look()
 		if err != nil {
 			return err
 		}
-		if change.Link, err = k.settings(&look.Ports[ports[0]], l.ReorderBy); err != nil {
+		to, err := changed(look.Ports[ports[0]].Link, l.ReorderBy, k.Set)
+		if err != nil {
 			return err
 		}
-		if change.Link.Disorder != nil && s.x.Lab.Queues.PFC != nil {
+		if change.Link = &to; to.Disturbs() && s.x.Lab.Queues.PFC != nil {
 			return fmt.Errorf("lab %s has queues.pfc, which reserves memory for packets in flight; its links cannot "+
 				"duplicate, reorder or jitter packets", s.deployment.Lab)
 		}
@@ -322,45 +323,6 @@ func (s *supervisor) link(k *Link) error {
 	}
 	s.events.add(linkEvent(l.Name, &change))
 	return nil
-}
-
-// changesLink reports whether k changes anything but whether the link is up.
-func (k *Link) changesLink() bool {
-	return k.Rate != nil || k.Delay != nil || k.Loss != nil || k.BitErrors != nil || k.changesDelivery()
-}
-
-// changesDelivery reports whether k changes duplication, reordering or jitter.
-func (k *Link) changesDelivery() bool {
-	return k.Duplicate != nil || k.Reorder != nil || k.ReorderBy != nil || k.Jitter != nil
-}
-
-// settings returns the new settings of a link whose present ones are now. by is the lab's
-// reorder_by, used if nothing else sets it.
-func (k *Link) settings(now *realtime.PortState, by units.Time) (*fabric.Link, error) {
-	line := new(now.Link())
-	set(&line.Rate, k.Rate)
-	set(&line.Delay, k.Delay)
-	set(&line.Loss, k.Loss)
-	set(&line.BitErrors, k.BitErrors)
-	if !k.changesDelivery() {
-		line.Disorder = nil
-		return line, nil
-	}
-	d := line.Disorder
-	set(&d.Duplicate, k.Duplicate)
-	set(&d.Reorder, k.Reorder)
-	set(&d.By, k.ReorderBy)
-	set(&d.Jitter, k.Jitter)
-	if d.By == 0 && k.ReorderBy == nil {
-		d.By = by
-	}
-	if d.Reorder > 0 && d.By == 0 {
-		return nil, errors.New("reordering needs a delay; set reorder_by, for example reorder_by=10us")
-	}
-	if d.Duplicate == 0 && d.Reorder == 0 && d.Jitter == 0 {
-		d.By = 0 // packets arrive in order
-	}
-	return line, nil
 }
 
 // linkEvent returns the event of a changed link.
@@ -374,21 +336,11 @@ func linkEvent(name string, c *fabric.Change) Event {
 	if c.Link != nil {
 		e.Args = map[string]any{
 			"rate_bps": int64(c.Link.Rate), "delay_us": c.Link.Delay.Microseconds(), "loss": c.Link.Loss,
-			"bit_errors": c.Link.BitErrors,
-		}
-		if d := c.Link.Disorder; d != nil {
-			e.Args["duplicate"], e.Args["reorder"] = d.Duplicate, d.Reorder
-			e.Args["reorder_by_us"], e.Args["jitter_us"] = d.By.Microseconds(), d.Jitter.Microseconds()
+			"bit_errors": c.Link.BitErrors, "duplicate": c.Link.Duplicate, "reorder": c.Link.Reorder,
+			"reorder_by_us": c.Link.ReorderBy.Microseconds(), "jitter_us": c.Link.Jitter.Microseconds(),
 		}
 	}
 	return e
-}
-
-// set assigns *value, unless value is nil.
-func set[T any](into *T, value *T) {
-	if value != nil {
-		*into = *value
-	}
 }
 
 // node kills, pauses, resumes or restarts a node.

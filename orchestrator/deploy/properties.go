@@ -1,8 +1,8 @@
 package deploy
 
 import (
+	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,37 +12,37 @@ import (
 	"weft/units"
 )
 
-// properties are the properties of a link, in the order of tables. read assigns a setting's text;
-// of returns the value of one direction, which must have a Disorder.
-var properties = []struct {
+// property is a property of a link that weft link sets. set reads its text, and of returns it.
+type property struct {
 	name string
-	read func(k *Link, text string) error
+	set  func(l *fabric.Link, text string) error
 	of   func(l *fabric.Link) any
-}{
-	{"rate", reader(parseRate, func(k *Link) **units.Bandwidth { return &k.Rate }),
-		func(l *fabric.Link) any { return l.Rate }},
-	{"delay", reader(parseTime, func(k *Link) **units.Time { return &k.Delay }),
-		func(l *fabric.Link) any { return l.Delay }},
-	{"loss", reader(parseProbability, func(k *Link) **float64 { return &k.Loss }),
-		func(l *fabric.Link) any { return l.Loss }},
-	{"bit_errors", reader(parseProbability, func(k *Link) **float64 { return &k.BitErrors }),
-		func(l *fabric.Link) any { return l.BitErrors }},
-	{"duplicate", reader(parseProbability, func(k *Link) **float64 { return &k.Duplicate }),
-		func(l *fabric.Link) any { return l.Disorder.Duplicate }},
-	{"reorder", reader(parseProbability, func(k *Link) **float64 { return &k.Reorder }),
-		func(l *fabric.Link) any { return l.Disorder.Reorder }},
-	{"reorder_by", reader(parseTime, func(k *Link) **units.Time { return &k.ReorderBy }),
-		func(l *fabric.Link) any {
-			if l.Disorder.Reorder == 0 { // then it has no effect
-				return units.Time(0)
-			}
-			return l.Disorder.By
-		}},
-	{"jitter", reader(parseTime, func(k *Link) **units.Time { return &k.Jitter }),
-		func(l *fabric.Link) any { return l.Disorder.Jitter }},
 }
 
-// Properties returns the names of the link properties that Link.Set knows.
+// propertyOf returns the property in a field of a link.
+func propertyOf[T any](name string, parse func(string) (T, error), field func(*fabric.Link) *T) property {
+	return property{name, func(l *fabric.Link, text string) error {
+		v, err := parse(text)
+		if err == nil {
+			*field(l) = v
+		}
+		return err
+	}, func(l *fabric.Link) any { return *field(l) }}
+}
+
+// properties are the properties of a link, in the order of tables.
+var properties = []property{
+	propertyOf("rate", parseRate, func(l *fabric.Link) *units.Bandwidth { return &l.Rate }),
+	propertyOf("delay", parseTime, func(l *fabric.Link) *units.Time { return &l.Delay }),
+	propertyOf("loss", parseProbability, func(l *fabric.Link) *float64 { return &l.Loss }),
+	propertyOf("bit_errors", parseProbability, func(l *fabric.Link) *float64 { return &l.BitErrors }),
+	propertyOf("duplicate", parseProbability, func(l *fabric.Link) *float64 { return &l.Duplicate }),
+	propertyOf("reorder", parseProbability, func(l *fabric.Link) *float64 { return &l.Reorder }),
+	propertyOf("reorder_by", parseTime, func(l *fabric.Link) *units.Time { return &l.ReorderBy }),
+	propertyOf("jitter", parseTime, func(l *fabric.Link) *units.Time { return &l.Jitter }),
+}
+
+// Properties returns the names of the link properties that Link.Set may name.
 func Properties() (names []string) {
 	for i := range properties {
 		names = append(names, properties[i].name)
@@ -51,10 +51,10 @@ func Properties() (names []string) {
 }
 
 // changes returns the properties of one link that differ from those of another, with their values:
-// "loss=0.01". Both must have a Disorder.
-func changes(of, from *fabric.Link) (all []string) {
+// "loss=0.01".
+func changes(of, from fabric.Link) (all []string) {
 	for _, p := range properties {
-		if v := p.of(of); v != p.of(from) {
+		if v := p.of(&of); v != p.of(&from) {
 			all = append(all, p.name+"="+fmt.Sprint(v))
 		}
 	}
@@ -62,17 +62,28 @@ func changes(of, from *fabric.Link) (all []string) {
 }
 
 // further returns the properties that l has beyond its rate, delay and loss, with their values.
-func further(l *fabric.Link) (all []string) {
-	for _, p := range properties[3:] {
-		if v := p.of(l); !reflect.ValueOf(v).IsZero() {
-			all = append(all, p.name+"="+fmt.Sprint(v))
-		}
-	}
-	return all
+func further(l fabric.Link) (all []string) {
+	return changes(l, fabric.Link{Rate: l.Rate, Delay: l.Delay, Loss: l.Loss})
 }
 
-// Set reads properties from a list such as delay=5us,loss=0.1%.
-func (k *Link) Set(list string) error {
+// effective returns l without the delay of late packets if no packet is late.
+func effective(l fabric.Link) fabric.Link {
+	if l.Reorder == 0 {
+		l.ReorderBy = 0
+	}
+	return l
+}
+
+// Check returns an error unless k.Set can be read.
+func (k *Link) Check() error {
+	if k.Set == "" {
+		return nil
+	}
+	return change(new(fabric.Link), k.Set)
+}
+
+// change sets the properties in a list such as delay=5us,loss=0.1%.
+func change(l *fabric.Link, list string) error {
 	for setting := range strings.SplitSeq(list, ",") {
 		key, value, ok := strings.Cut(setting, "=")
 		if !ok {
@@ -82,48 +93,55 @@ func (k *Link) Set(list string) error {
 		if i < 0 {
 			return fmt.Errorf("unknown link property %q; expected %s", key, plural.Or(Properties()))
 		}
-		if err := properties[i].read(k, value); err != nil {
+		if err := properties[i].set(l, value); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil
 }
 
-// reader returns a function that parses a text into a field of a Link.
-func reader[T any](parse func(string) (*T, error), field func(*Link) **T) func(*Link, string) error {
-	return func(k *Link, text string) (err error) {
-		*field(k), err = parse(text)
-		return err
+// changed returns a link after the properties in list are set. by is the lab's reorder_by, which
+// holds unless something else sets it.
+func changed(l fabric.Link, by units.Time, list string) (fabric.Link, error) {
+	if l.ReorderBy == 0 {
+		l.ReorderBy = by
 	}
+	if err := change(&l, list); err != nil {
+		return l, err
+	}
+	if l.Reorder > 0 && l.ReorderBy == 0 {
+		return l, errors.New("reordering needs a delay; set reorder_by, for example reorder_by=10us")
+	}
+	return effective(l), nil
 }
 
 // parseRate reads a rate above 0, such as 10Gbps.
-func parseRate(text string) (*units.Bandwidth, error) {
+func parseRate(text string) (units.Bandwidth, error) {
 	v, err := units.ParseBandwidth(text)
 	if err == nil && v <= 0 {
 		err = fmt.Errorf("%q is not above 0", text)
 	}
-	return &v, err
+	return v, err
 }
 
 // parseTime reads a time that is not negative, such as 5us.
-func parseTime(text string) (*units.Time, error) {
+func parseTime(text string) (units.Time, error) {
 	v, err := units.ParseTime(text)
 	if err == nil && v < 0 {
 		err = fmt.Errorf("%q is negative", text)
 	}
-	return &v, err
+	return v, err
 }
 
 // parseProbability reads a probability such as 0.1% or 1e-9.
-func parseProbability(text string) (*float64, error) {
+func parseProbability(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if percent {
 		v /= 100
 	}
 	if err != nil || !(v >= 0 && v <= 1) {
-		return nil, fmt.Errorf("%q is not a share; expected one such as 0.1%%", text)
+		return 0, fmt.Errorf("%q is not a share; expected one such as 0.1%%", text)
 	}
-	return &v, nil
+	return v, nil
 }

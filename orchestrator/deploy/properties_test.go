@@ -9,28 +9,10 @@ import (
 	"testing"
 
 	"weft/fabric"
-	"weft/orchestrator/experiment"
 	"weft/orchestrator/topology"
 	"weft/realtime"
 	"weft/units"
 )
-
-// leaves calls f with each number of a struct and of those that it has or points to; a nil pointer
-// has none, which is Queue here: a switch's room, no property of the link.
-func leaves(v reflect.Value, name string, f func(name string, v reflect.Value)) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			leaves(v.Elem(), name, f)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			leaves(v.Field(i), v.Type().Field(i).Name, f)
-		}
-	default:
-		f(name, v)
-	}
-}
 
 // shownLink returns the row of a link and its JSON.
 func shownLink(t *testing.T, k LinkState) (row, text string) {
@@ -52,28 +34,26 @@ func shownLink(t *testing.T, k LinkState) (row, text string) {
 }
 
 // testLink is a link of a lab that has every property.
-var testLink = topology.Link{Name: "h0-s0", Rate: 100 * units.Gbps, Delay: units.Microsecond, Loss: 0.5, BitErrors: 0.5,
-	Duplicate: 0.5, Reorder: 0.5, ReorderBy: units.Microsecond, Jitter: units.Microsecond}
+var testLink = topology.Link{Name: "h0-s0", Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond, Loss: 0.5, BitErrors: 0.5, Duplicate: 0.5, Reorder: 0.5, ReorderBy: units.Microsecond, Jitter: units.Microsecond}}
 
 // portOf returns a port with the properties of l.
 func portOf(l *fabric.Link) *realtime.PortState {
-	return &realtime.PortState{Up: true, Rate: l.Rate, Delay: l.Delay, Loss: l.Loss, BitErrors: l.BitErrors,
-		Disorder: *l.Disorder}
+	return &realtime.PortState{Up: true, Link: *l}
 }
 
 // Whatever property of the network's links changes, the link is said to be changed, with the new
 // value, by the table and by the JSON. What the lab says is no change.
 func TestEveryPropertyOfALinkIsShown(t *testing.T) {
 	t.Parallel()
-	own := experiment.LinkOf(&testLink)
+	own := testLink.Link
 	if k := linkState(&testLink, portOf(&own)); k.Changed || k.Changes != nil {
 		t.Errorf("a link as the lab has it: changed, %v", k.Changes)
 	}
 	before, _ := shownLink(t, linkState(&testLink, portOf(&own)))
-	n := 0
-	leaves(reflect.ValueOf(&own), "", func(name string, v reflect.Value) {
-		n++
-		t.Run(name, func(t *testing.T) {
+	fields := reflect.ValueOf(&own).Elem()
+	for i := range fields.NumField() {
+		v := fields.Field(i)
+		t.Run(fields.Type().Field(i).Name, func(t *testing.T) {
 			was := reflect.ValueOf(v.Interface())
 			defer v.Set(was)
 			if v.Kind() == reflect.Float64 {
@@ -90,8 +70,8 @@ func TestEveryPropertyOfALinkIsShown(t *testing.T) {
 				t.Errorf("%s is not in %q or %s", k.Changes[0], row, text)
 			}
 		})
-	})
-	if n != len(properties) {
+	}
+	if n := fields.NumField(); n != len(properties) {
 		t.Errorf("links have %d properties, %v are settings", n, Properties())
 	}
 }
@@ -99,7 +79,7 @@ func TestEveryPropertyOfALinkIsShown(t *testing.T) {
 // Each property that weft link can set is shown once it is set, and once it is set to nothing.
 func TestSetPropertiesAreShown(t *testing.T) {
 	t.Parallel()
-	plain := topology.Link{Name: "h0-s0", Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: units.Microsecond}
+	plain := topology.Link{Name: "h0-s0", Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: units.Microsecond}}
 	values := map[string]string{"rate": "10Gbps", "delay": "5us", "loss": "1%", "bit_errors": "1e-6", "duplicate": "2%",
 		"reorder": "3%", "reorder_by": "7us", "jitter": "4us"}
 	for _, name := range Properties() {
@@ -107,35 +87,21 @@ func TestSetPropertiesAreShown(t *testing.T) {
 		if name == "reorder_by" {
 			set += ",reorder=3%"
 		}
-		var k Link
-		if err := k.Set(set); err != nil {
-			t.Fatal(err)
-		}
-		own := experiment.LinkOf(&plain)
-		now, err := k.settings(portOf(&own), plain.ReorderBy)
+		now, err := changed(plain.Link, plain.ReorderBy, set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now.Disorder == nil {
-			now.Disorder = own.Disorder
-		}
-		row, _ := shownLink(t, linkState(&plain, portOf(now)))
-		shown := properties[slices.Index(Properties(), name)].of(now)
+		row, _ := shownLink(t, linkState(&plain, portOf(&now)))
+		shown := properties[slices.Index(Properties(), name)].of(&now)
 		if want := fmt.Sprintf("%s=%v", name, shown); reflect.ValueOf(shown).IsZero() || !strings.Contains(row, want) {
 			t.Errorf("set %s: %q lacks %s", set, row, want)
 		}
 	}
-	var k Link
-	if err := k.Set("bit_errors=0"); err != nil {
-		t.Fatal(err)
-	}
-	own := experiment.LinkOf(&testLink)
-	now, err := k.settings(portOf(&own), 0)
+	now, err := changed(testLink.Link, 0, "bit_errors=0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	now.Disorder = own.Disorder
-	if row, _ := shownLink(t, linkState(&testLink, portOf(now))); !strings.Contains(row, "(changed: bit_errors=0)") {
+	if row, _ := shownLink(t, linkState(&testLink, portOf(&now))); !strings.Contains(row, "(changed: bit_errors=0)") {
 		t.Error(row)
 	}
 }
@@ -144,13 +110,12 @@ func TestSetPropertiesAreShown(t *testing.T) {
 // was changed and whatever the lab has.
 func TestChangedLinksAreRestored(t *testing.T) {
 	t.Parallel()
-	uneven := topology.Link{Name: "h0-s0", Rate: 99_999_999_999, Delay: 1_234_567, Loss: 1e-9, BitErrors: 1.0 / 3,
-		Duplicate: 1e-7, Reorder: 0.123456789, ReorderBy: 7_654_321, Jitter: 1}
-	plain := topology.Link{Name: "h0-s0", Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: units.Microsecond}
+	uneven := topology.Link{Name: "h0-s0", Link: fabric.Link{Rate: 99_999_999_999, Delay: 1_234_567, Loss: 1e-9, BitErrors: 1.0 / 3, Duplicate: 1e-7, Reorder: 0.123456789, ReorderBy: 7_654_321, Jitter: 1}}
+	plain := topology.Link{Name: "h0-s0", Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: units.Microsecond}}
 	for _, l := range []*topology.Link{&plain, &uneven, &testLink} {
 		for _, list := range []string{"rate=500Mbps,loss=5%", "delay=5us", "bit_errors=1e-6", "duplicate=2%", "jitter=4us",
 			"reorder=3%", "reorder=4%,reorder_by=9us", "rate=1Gbps,delay=0s,loss=0,bit_errors=0,duplicate=0,reorder=0,jitter=0s"} {
-			own := experiment.LinkOf(l)
+			own := l.Link
 			changed := applied(t, l, portOf(&own), list)
 			k := linkState(l, changed)
 			if len(k.Changes) == 0 || len(k.Changes) != len(k.Restore) {
@@ -168,16 +133,9 @@ func TestChangedLinksAreRestored(t *testing.T) {
 // applied returns port p of l after weft link set the properties in list.
 func applied(t *testing.T, l *topology.Link, p *realtime.PortState, list string) *realtime.PortState {
 	t.Helper()
-	var k Link
-	if err := k.Set(list); err != nil {
-		t.Fatalf("set %s: %v", list, err)
-	}
-	now, err := k.settings(p, l.ReorderBy)
+	now, err := changed(p.Link, l.ReorderBy, list)
 	if err != nil {
 		t.Fatalf("set %s: %v", list, err)
 	}
-	if now.Disorder == nil {
-		now.Disorder = p.Link().Disorder
-	}
-	return portOf(now)
+	return portOf(&now)
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"weft/nodeimg/boot"
-	"weft/units"
 )
 
 // Kinds of message between the deployer and the supervisor, over the connection that the supervisor
@@ -78,18 +77,11 @@ type Exit struct {
 // and docker-run(1) use the same for a like purpose.
 const CodeNode = 125
 
-// Link is a change of both directions of a link. Properties that are nil stay as they are.
+// Link is a change of both directions of a link.
 type Link struct {
-	Link      string           `json:"link"`
-	Up        *bool            `json:"up,omitempty"`
-	Rate      *units.Bandwidth `json:"rate_bps,omitempty"`
-	Delay     *units.Time      `json:"delay_ps,omitempty"`
-	Loss      *float64         `json:"loss,omitempty"`
-	BitErrors *float64         `json:"bit_errors,omitempty"`
-	Duplicate *float64         `json:"duplicate,omitempty"`
-	Reorder   *float64         `json:"reorder,omitempty"`
-	ReorderBy *units.Time      `json:"reorder_by_ps,omitempty"`
-	Jitter    *units.Time      `json:"jitter_ps,omitempty"`
+	Link string `json:"link"`
+	Up   *bool  `json:"up,omitempty"`  // nil: it stays up or down
+	Set  string `json:"set,omitempty"` // properties such as "delay=5us,loss=0.1%"; the others stay
 }
 
 // Node is an action on a node.

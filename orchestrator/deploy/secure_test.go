@@ -167,7 +167,7 @@ func TestPrivBadRequestsAreRejected(t *testing.T) {
 		{kindNode, Node{Node: "h0", Action: "rm -rf"}, "unknown action"},
 		{kindNode, Node{Node: "fabric", Action: NodeKill}, "has no node"},
 		{kindCapture, Capture{What: "h0"}, "needs 1 file descriptor; got 0"},
-		{kindLink, Link{Link: "h0-switch0", Loss: new(7.5)}, "loss of 7.5"},
+		{kindLink, Link{Link: "h0-switch0", Set: "loss=7.5"}, "7.5"},
 	} {
 		conn := control.New(dialRaw())
 		if err := conn.SendValue(c.kind, c.body); err != nil {

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"weft/nodeimg/boot"
-	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/realtime"
@@ -98,13 +97,13 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 // linkState returns the present properties of a link of the lab. p is one of its directions, since
 // all changes are of both.
 func linkState(l *topology.Link, p *realtime.PortState) LinkState {
-	now, lab := p.Link(), experiment.LinkOf(l)
-	d := now.Disorder
+	now, lab := effective(p.Link), effective(l.Link)
 	k := LinkState{
 		Name: l.Name, State: "up",
 		RateBPS: int64(now.Rate), DelayUS: now.Delay.Microseconds(), Loss: now.Loss, BitErrors: now.BitErrors,
-		Duplicate: d.Duplicate, Reorder: d.Reorder, ReorderByUS: d.By.Microseconds(), JitterUS: d.Jitter.Microseconds(),
-		Changes: changes(&now, &lab), Restore: changes(&lab, &now), Further: further(&now),
+		Duplicate: now.Duplicate, Reorder: now.Reorder, ReorderByUS: now.ReorderBy.Microseconds(),
+		JitterUS: now.Jitter.Microseconds(),
+		Changes:  changes(now, lab), Restore: changes(lab, now), Further: further(now),
 	}
 	switch {
 	case l.Down:

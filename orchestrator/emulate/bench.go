@@ -29,7 +29,7 @@ func star(n int, dilation float64) Experiment {
 	}
 	there := starPath()
 	x.BaseRTT = there.Delay(benchMTU+wire.DataSize+wire.Overhead) + there.Delay(wire.AckSize+wire.Overhead)
-	line := fabric.PortConfig{Rate: benchRate, Delay: benchDelay, Buffer: 4 * units.MB}
+	line := fabric.PortConfig{Link: fabric.Link{Rate: benchRate, Delay: benchDelay}, Buffer: 4 * units.MB}
 	sw := &x.Fabric.Switches[0]
 	for h := range n {
 		x.Addrs[h] = netip.AddrFrom4([4]byte{10, 0, byte(h / 254), byte(h%254 + 1)})

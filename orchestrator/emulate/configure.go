@@ -291,9 +291,10 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 // take a path at random for each packet or take detours, or links delay packets at random. Where
 // flows keep their path but for moves, the order in which packets come shows those.
 func (x *Experiment) sprayed() bool {
-	return x.Fabric.Shuffles(x.Changes) || slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool {
-		return s.Balance.Random() || s.Aside != nil
-	})
+	return x.Fabric.HasLink(x.Changes, (*fabric.Link).Shuffles) ||
+		slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool {
+			return s.Balance.Random() || s.Aside != nil
+		})
 }
 
 // steers reports whether programs of host i read a clock that may be corrected.

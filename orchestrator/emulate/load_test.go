@@ -64,8 +64,7 @@ func TestLoadOfSmallMessages(t *testing.T) {
 func leafSpine(leaves, each, spines int) *fabric.Config {
 	cfg := &fabric.Config{Hosts: leaves * each}
 	port := func(from, to int) []int32 {
-		cfg.Ports = append(cfg.Ports, fabric.PortConfig{From: fabric.NodeID(from), To: fabric.NodeID(to), Rate: units.Gbps,
-			Delay: units.Microsecond})
+		cfg.Ports = append(cfg.Ports, fabric.PortConfig{From: fabric.NodeID(from), To: fabric.NodeID(to), Link: fabric.Link{Rate: units.Gbps, Delay: units.Microsecond}})
 		return []int32{int32(len(cfg.Ports) - 1)}
 	}
 	leaf, spine := cfg.Hosts, cfg.Hosts+leaves // the first of each

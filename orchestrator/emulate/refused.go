@@ -82,7 +82,7 @@ func (r *run) refused() (list []record.Refused, disturbed []string) {
 				"of the workload", n, from))
 		}
 	}
-	shuffles := disorderly(&r.x.Fabric, r.x.Changes)
+	shuffles := r.x.Fabric.HasLink(r.x.Changes, (*fabric.Link).Disturbs)
 	from, unknown := make([]int64, len(o.Results)), make([]int64, len(o.Results))
 	for h, n := range o.Results {
 		if n == nil {
@@ -143,20 +143,4 @@ func (r *run) alone() bool {
 		}
 	}
 	return true
-}
-
-// disorderly reports whether links of the network deliver packets late or twice, now or after a
-// change.
-func disorderly(n *fabric.Config, changes []fabric.Change) bool {
-	for i := range n.Ports {
-		if n.Ports[i].Disorder != (fabric.Disorder{}) {
-			return true
-		}
-	}
-	for i := range changes {
-		if l := changes[i].Link; l != nil && l.Disorder != nil && *l.Disorder != (fabric.Disorder{}) {
-			return true
-		}
-	}
-	return false
 }

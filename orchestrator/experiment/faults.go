@@ -136,14 +136,11 @@ func (x *Experiment) LineChanges(o *Outage) (begin, end fabric.Change) {
 		}
 		begin.Ports, end.Ports = one, one
 	}
-	end.Link = new(LinkOf(&k))
-	end.Link.Disorder = nil // faults leave it
-	begin.Link = &fabric.Link{
-		Rate: *cmp.Or(o.Rate, &k.Rate), Delay: *cmp.Or(o.Delay, &k.Delay),
-		Loss: *cmp.Or(o.Loss, &k.Loss), BitErrors: *cmp.Or(o.BitErrors, &k.BitErrors),
-	}
+	end.Link, begin.Link = new(k.Link), new(k.Link)
+	begin.Link.Rate, begin.Link.Delay = *cmp.Or(o.Rate, &k.Rate), *cmp.Or(o.Delay, &k.Delay)
+	begin.Link.Loss, begin.Link.BitErrors = *cmp.Or(o.Loss, &k.Loss), *cmp.Or(o.BitErrors, &k.BitErrors)
 	if o.Scaled {
-		begin.Link.Queue, end.Link.Queue = x.scaled(begin.Ports, float64(begin.Link.Rate)/float64(k.Rate))
+		begin.Queue, end.Queue = x.scaled(begin.Ports, float64(begin.Link.Rate)/float64(k.Rate))
 	}
 	return begin, end
 }

@@ -235,9 +235,9 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 	return "", ""
 }
 
-// few is the number of flows to one host that no controller needs to announce: with up to 4 flows of
-// 100 KB to 10 MB at once the last one completes within 10 % of an announced incast, with 6 up to
-// 32 % later, and 8 overflow a default queue, which costs timeouts. Ours, measured at 100 Gb/s.
+// few is the number of flows to one host that no controller needs to announce: with up to 4 flows
+// of 100 KB to 10 MB at once the last one completes within 10 % of an announced incast, with 6 up
+// to 32 % later, and 8 overflow a default queue, which costs timeouts. Ours, measured at 100 Gb/s.
 const few = 4
 
 // unannounced returns the item of the workload that has the most flows to one host, of those whose

@@ -79,24 +79,11 @@ func (m *memory) on(s params.Size, rate units.Bandwidth) units.Bytes {
 	return s.On(rate, rate.BytesIn(m.rtt))
 }
 
-// LinkOf returns the properties of both directions of a link of the lab.
-func LinkOf(k *topology.Link) fabric.Link {
-	l := fabric.Link{Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors, Disorder: &fabric.Disorder{}}
-	if k.Duplicate > 0 || k.Reorder > 0 || k.Jitter > 0 {
-		*l.Disorder = fabric.Disorder{Reorder: k.Reorder, By: k.ReorderBy, Duplicate: k.Duplicate, Jitter: k.Jitter}
-	}
-	return l
-}
-
 // port returns the configuration of the end of link k at node from, towards the other end. The NIC
 // of a host neither drops nor marks, but it can be paused.
 func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfig {
 	k := &m.g.Links[id]
-	l := LinkOf(k)
-	p := fabric.PortConfig{
-		From: fabric.NodeID(from), To: fabric.NodeID(k.Other(from)), Rate: l.Rate, Delay: l.Delay, Loss: l.Loss,
-		BitErrors: l.BitErrors, Disorder: *l.Disorder,
-	}
+	p := fabric.PortConfig{From: fabric.NodeID(from), To: fabric.NodeID(k.Other(from)), Link: k.Link}
 	q := m.at(k)
 	if int(from) >= m.g.Hosts {
 		if q.Shared == nil {

@@ -34,12 +34,11 @@ func TestQueuesOfLinksOverrideKeyByKey(t *testing.T) {
 	for i, name := range x.PortNames() {
 		p := &x.Fabric.Ports[i]
 		got[name] = *p
-		l := fabric.Link{Rate: p.Rate, Delay: p.Delay, Disorder: &p.Disorder}
 		var host *qdisc.Source
 		if int(p.From) < x.Fabric.Hosts {
 			host = &qdisc.Source{}
 		}
-		d := ports.Real(p, &l, 1000, 4200, host, qdisc.Full())
+		d := ports.Real(p, &p.Link, 1000, 4200, host, qdisc.Full())
 		limits[name] = d.Limit
 		if (d.RED != nil) != p.ECN.On || d.RED != nil && (d.RED.Min != p.ECN.Kmin || d.RED.Max != p.ECN.Kmax || d.RED.Pmax != p.ECN.Pmax) {
 			t.Errorf("%s: %+v became %+v", name, p.ECN, d.RED)

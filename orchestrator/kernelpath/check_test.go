@@ -25,17 +25,18 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	// A lab states how late packets may arrive even if none does: 10 us.
-	for _, d := range []fabric.Disorder{{Jitter: 100 * units.Nanosecond}, {Duplicate: 0.01}, {Reorder: 0.01}} {
-		d.By = 10 * units.Microsecond
-		l.Fabric.Ports[3].Disorder = d
+	was := l.Fabric.Ports[3].Link
+	for _, d := range []fabric.Link{{Jitter: 100 * units.Nanosecond}, {Duplicate: 0.01}, {Reorder: 0.01}} {
+		d.Rate, d.Delay, d.ReorderBy = was.Rate, was.Delay, 10*units.Microsecond
+		l.Fabric.Ports[3].Link = d
 		if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); err != nil {
 			t.Errorf("%+v: %v", d, err)
 		}
 	}
-	l.Fabric.Ports[3].Disorder = fabric.Disorder{}
+	l.Fabric.Ports[3].Link = was
 	// A link must also be possible after a fault has changed it.
-	slow := ports.LinkOf(&l.Fabric.Ports[2])
-	slow.Rate, slow.Disorder = units.Mbps, nil
+	slow := l.Fabric.Ports[2].Link
+	slow.Rate = units.Mbps
 	fault := fabric.Change{At: 5 * units.Microsecond, Ports: []int{2, 3}, Link: &slow}
 	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), []fabric.Change{fault}, 1000_000, l.MTU,
 		qdisc.Full()); port != 2 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "from 5µs on") {
@@ -56,13 +57,13 @@ func TestCheck(t *testing.T) {
 	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, without); err != nil {
 		t.Errorf("receivers can hold packets back where links delay none: %v", err)
 	}
-	slow = ports.LinkOf(&l.Fabric.Ports[2])
+	slow = l.Fabric.Ports[2].Link
 	slow.Delay += units.Microsecond
 	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), []fabric.Change{{Ports: []int{2}, Link: &slow}}, 1000, l.MTU,
 		without); err != nil {
 		t.Errorf("a delay that changes: %v", err)
 	}
-	l.Fabric.Ports[3].Disorder = fabric.Disorder{Duplicate: 0.1}
+	l.Fabric.Ports[3].Duplicate = 0.1
 	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, without); !errors.Is(err,
 		qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
 		t.Error(err)
@@ -86,7 +87,7 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 	}
 	was := slices.Clone(c.lines)
 	line := func(change func(*fabric.Link)) *fabric.Link {
-		l := ports.LinkOf(&l.Fabric.Ports[0])
+		l := l.Fabric.Ports[0].Link
 		change(&l)
 		return &l
 	}
@@ -95,7 +96,7 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 		"expected a smaller dilation": line(func(l *fabric.Link) { l.Rate = units.Kbps }),
 		"bit errors":                  line(func(l *fabric.Link) { l.BitErrors = 1e-3 }),
 		"jitter together with reorder": line(func(l *fabric.Link) {
-			l.Disorder = &fabric.Disorder{Jitter: units.Microsecond, Reorder: 0.1, By: units.Microsecond}
+			l.Jitter, l.Reorder, l.ReorderBy = units.Microsecond, 0.1, units.Microsecond
 		}),
 		"loss of 1e-12": line(func(l *fabric.Link) { l.Loss = 1e-12 }),
 	} {

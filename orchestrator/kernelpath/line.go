@@ -53,7 +53,7 @@ func (c *carrier) resetLinks() {
 	}
 	for p := range c.lines {
 		cfg, l := &c.cfg.Network.Ports[p], &c.lines[p]
-		l.port, l.line = cfg, ports.LinkOf(cfg)
+		l.port, l.line = cfg, cfg.Link
 		if c.gates != nil {
 			l.dir.Gate = c.gates.Port(p)
 			l.dir.Gate.Stamps = c.net.Ends[p].Switch >= 0

@@ -24,7 +24,7 @@ func twoSwitches(hosts, trunks int) *Lab {
 	}
 	port := func(from, to int) {
 		l.Fabric.Ports = append(l.Fabric.Ports, fabric.PortConfig{From: fabric.NodeID(from), To: fabric.NodeID(to),
-			Rate: 100 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB})
+			Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond}, Buffer: units.MB})
 	}
 	for h := range 2 * hosts {
 		port(h, 2*hosts+h/hosts)

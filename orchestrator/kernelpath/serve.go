@@ -15,7 +15,6 @@ import (
 	"weft/realtime"
 	"weft/results/record"
 	"weft/tc-shaping/bpf"
-	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
 	"weft/units"
@@ -274,7 +273,7 @@ func (c *carrier) make(change *fabric.Change) error {
 			l.down = !*change.Up
 		}
 		if change.Link != nil {
-			l.line = ports.Become(l.line, change.Link)
+			l.line = *change.Link
 		}
 	})
 	if err != nil {

@@ -33,7 +33,6 @@ import (
 	"weft/orchestrator/uml/umltest"
 	"weft/realtime"
 	"weft/tc-shaping/measure"
-	"weft/tc-shaping/ports"
 	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
@@ -377,7 +376,7 @@ func checkChange(t *testing.T, k *carrier, l *Lab) error {
 	}
 	line := func(change func(*fabric.Link)) {
 		t.Helper()
-		to := ports.LinkOf(&l.Fabric.Ports[changed])
+		to := l.Fabric.Ports[changed].Link
 		change(&to)
 		if err := k.make(&fabric.Change{Ports: []int{changed, changed + 1}, Link: &to}); err != nil {
 			t.Error(err)
@@ -392,7 +391,7 @@ func checkChange(t *testing.T, k *carrier, l *Lab) error {
 			}
 		}
 	}
-	line(func(l *fabric.Link) { l.Disorder = &fabric.Disorder{} })
+	line(func(l *fabric.Link) {})
 	zero := count()
 	done := make(chan []measure.Packet)
 	go func() {
@@ -408,14 +407,14 @@ func checkChange(t *testing.T, k *carrier, l *Lab) error {
 	}
 	line(func(l *fabric.Link) { l.Delay = 0 })
 	line(func(l *fabric.Link) {})
-	line(func(l *fabric.Link) { l.Disorder = &fabric.Disorder{Jitter: 100 * units.Nanosecond} })
-	line(func(l *fabric.Link) { l.Loss, l.Disorder = 1e-9, nil }) // keeps the disorder
+	line(func(l *fabric.Link) { l.Jitter = 100 * units.Nanosecond })
+	line(func(l *fabric.Link) { l.Loss, l.Jitter = 1e-9, 100*units.Nanosecond })
 	if d := k.direction(changed); d.Jitter == 0 {
 		t.Errorf("a change of loss has put an end to jitter: %+v", d)
 	}
-	line(func(l *fabric.Link) { l.Disorder = &fabric.Disorder{Duplicate: 1e-9} })
-	line(func(l *fabric.Link) { l.Disorder = &fabric.Disorder{Reorder: 0.001, By: units.Nanosecond} })
-	line(func(l *fabric.Link) { l.Disorder, l.Delay = &fabric.Disorder{}, 0 })
+	line(func(l *fabric.Link) { l.Duplicate = 1e-9 })
+	line(func(l *fabric.Link) { l.Reorder, l.ReorderBy = 0.001, units.Nanosecond })
+	line(func(l *fabric.Link) { l.Delay = 0 })
 	after := count()
 	lost := measure.Lost(<-done)
 	if before.Waiting < 15 || after.Waiting < 5 || after.Packets < before.Packets || lost > 0 {

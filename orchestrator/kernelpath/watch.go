@@ -128,8 +128,7 @@ func (c *carrier) add(t *totals, p int, s *qdisc.Statistics) {
 	l, n := &c.lines[p], &t.network
 	from, to := c.net.Ends[p], c.net.Ends[p^1]
 	state := &t.ports[p]
-	*state = realtime.PortState{Up: !l.down, Rate: l.line.Rate, Delay: l.line.Delay, Loss: l.line.Loss,
-		BitErrors: l.line.BitErrors, Disorder: *l.line.Disorder, Queued: s.Backlog}
+	*state = realtime.PortState{Up: !l.down, Link: l.line, Queued: s.Backlog}
 	k := &state.Counters
 	k.Packets, k.Bytes, k.Marks, k.Drops = int64(s.Packets), s.Sent, int64(s.Marks), int64(s.Drops)
 	k.Lost = int64(s.Lost)

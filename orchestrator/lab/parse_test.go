@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"weft/fabric"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -168,7 +169,7 @@ func TestValuesOfALab(t *testing.T) {
 	l := mustParse(t, star, Options{})[0]
 	want := &Lab{
 		File: "lab.yaml", Name: "lab", Seed: 1,
-		Topology:  topology.Spec{Kind: "star", Shape: &topology.Star{Size: 8}, Link: topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: 10 * units.Microsecond}, MTU: 4096},
+		Topology:  topology.Spec{Kind: "star", Shape: &topology.Star{Size: 8}, Link: topology.LinkSpec{Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: 10 * units.Microsecond}}, MTU: 4096},
 		Queues:    queues.Queues{Buffer: params.Size{BDP: 5}, ECN: &queues.ECN{Kmin: params.Size{BDP: 0.25}, Kmax: params.Size{BDP: 0.75}, Pmax: 1}, Routing: "ecmp"},
 		Clocks:    Clocks{Sync: "perfect"},
 		Transport: Transport{Kind: "pc4", Section: pc4Defaults()},

@@ -112,8 +112,8 @@ func TestOtherFaultsAreNotNamed(t *testing.T) {
 	}
 }
 
-// Where senders choose among many paths, there is no link between switches that all acknowledgements,
-// rejections or credits of a connection need: one that stays down stops no connection.
+// Where senders choose among many paths, there is no link between switches that all
+// acknowledgements, rejections or credits of a connection need: one that stays down stops none.
 func TestNoLinkBetweenSwitchesStopsManyPaths(t *testing.T) {
 	const text = `
 weft: 1

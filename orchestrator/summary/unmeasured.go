@@ -3,6 +3,7 @@ package summary
 import (
 	"fmt"
 
+	"weft/fabric"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/results/record"
@@ -57,7 +58,7 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	}
 	if s.Datapath == lab.DatapathKernel {
 		s.Lack(notKernel, "network.cut", "network.duplicated", "network.late")
-		if x.Fabric.Shuffles(x.Faults.Changes) {
+		if x.Fabric.HasLink(x.Faults.Changes, (*fabric.Link).Shuffles) {
 			s.Lack("links delay packets at random, and nobody sees a packet in the kernel's queues",
 				"network.queue_delay_us")
 		}

@@ -151,9 +151,7 @@ func (b *builder) link(from, to NodeID, tier string, s LinkSpec) {
 	id := LinkID(len(g.Links))
 	g.links[name] = id
 	g.Links = append(g.Links, Link{
-		ID: id, A: from, B: to, Name: name, Tier: tier, Rate: s.Rate, Delay: s.Delay, Loss: s.Loss,
-		BitErrors: s.BitErrors,
-		Duplicate: s.Duplicate, Reorder: s.Reorder, ReorderBy: s.ReorderBy, Jitter: s.Jitter,
+		ID: id, A: from, B: to, Name: name, Tier: tier, Link: s.Link,
 	})
 }
 

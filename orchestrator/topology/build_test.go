@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"weft/fabric"
 
 	"weft/internal/plural"
 	"weft/orchestrator/topology"
@@ -13,7 +14,7 @@ import (
 )
 
 // wire is the link of most tests: 100 Gb/s, 1 us.
-var wire = topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
+var wire = topology.LinkSpec{Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond}}
 
 // fatTree returns a fat-tree of k-port switches.
 func fatTree(k int) topology.Spec {
@@ -141,8 +142,8 @@ func TestFatTreeOfFour(t *testing.T) {
 func TestTiersHaveTheirOwnLinks(t *testing.T) {
 	top := fatTree(4)
 	top.Tiers = map[string]topology.LinkSpec{
-		"edge": {Rate: 200 * units.Gbps, Delay: 2 * units.Microsecond},
-		"core": {Delay: 3 * units.Microsecond}, // rate not given: the default's
+		"edge": {Link: fabric.Link{Rate: 200 * units.Gbps, Delay: 2 * units.Microsecond}},
+		"core": {Link: fabric.Link{Delay: 3 * units.Microsecond}}, // rate not given: the default's
 	}
 	g := build(t, top)
 	hops := g.Path(0, 15)
@@ -169,15 +170,15 @@ func TestOversubscriptionScalesTheUplinks(t *testing.T) {
 	if got := rate(top); got != 100*units.Gbps {
 		t.Errorf("uplinks at 4:1 have %v", got)
 	}
-	top.Tiers = map[string]topology.LinkSpec{"host": {Rate: 25 * units.Gbps}}
+	top.Tiers = map[string]topology.LinkSpec{"host": {Link: fabric.Link{Rate: 25 * units.Gbps}}}
 	if got := rate(top); got != 25*units.Gbps { // 16 * 25 / (4 * 4)
 		t.Errorf("uplinks of 25 Gbps hosts at 4:1 have %v", got)
 	}
-	top.Tiers["leaf"] = topology.LinkSpec{Delay: 5 * units.Microsecond}
+	top.Tiers["leaf"] = topology.LinkSpec{Link: fabric.Link{Delay: 5 * units.Microsecond}}
 	if got := rate(top); got != 25*units.Gbps {
 		t.Errorf("a delay for the tier changed its rate to %v", got)
 	}
-	top.Tiers["leaf"] = topology.LinkSpec{Rate: 800 * units.Gbps}
+	top.Tiers["leaf"] = topology.LinkSpec{Link: fabric.Link{Rate: 800 * units.Gbps}}
 	if got := rate(top); got != 800*units.Gbps { // said outright
 		t.Errorf("uplinks given as 800 Gbps have %v", got)
 	}
@@ -185,7 +186,7 @@ func TestOversubscriptionScalesTheUplinks(t *testing.T) {
 
 func TestDumbbellHasOneBottleneck(t *testing.T) {
 	top := dumbbell(3)
-	top.Tiers = map[string]topology.LinkSpec{"core": {Rate: 10 * units.Gbps, Delay: 7 * units.Microsecond}}
+	top.Tiers = map[string]topology.LinkSpec{"core": {Link: fabric.Link{Rate: 10 * units.Gbps, Delay: 7 * units.Microsecond}}}
 	g := build(t, top)
 	if got := linkNames(g, g.Path(2, 3)); got != "h2-switch0 switch0-switch1 h3-switch1" {
 		t.Errorf("path h2 to h3: %s", got)

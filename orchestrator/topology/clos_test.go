@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"weft/fabric"
 
 	"pgregory.net/rapid"
 
@@ -11,7 +12,7 @@ import (
 	"weft/units"
 )
 
-var line = topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
+var line = topology.LinkSpec{Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond}}
 
 // buildOnLine builds a topology whose links are all line.
 func buildOnLine(t *testing.T, l topology.Spec) *topology.Graph {

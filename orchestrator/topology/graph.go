@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/fabric"
 	"weft/units"
 )
 
@@ -49,18 +50,12 @@ type LinkID int32
 
 // Link joins two nodes. Its settings hold for both directions unless an end overrides them.
 type Link struct {
-	ID              LinkID
-	A, B            NodeID // A is the end nearer to the hosts; between equals, the one named first
-	Name            string // "edge0-agg1": the names of A and B; a second link between them is "edge0-agg1#2"
-	Tier            string // of its settings: host, edge, core, leaf ...; switch in a custom topology
-	Rate            units.Bandwidth
-	Delay           units.Time // one-way propagation
-	Loss, BitErrors float64    // shares of packets and of bits that are corrupted
-	Duplicate       float64    // share of packets delivered twice
-	Reorder         float64    // share of packets delivered late, by at most ReorderBy
-	ReorderBy       units.Time
-	Jitter          units.Time // mean of an additional, exponential delay of every packet
-	Down            bool       // absent from the start: no route uses it
+	ID   LinkID
+	A, B NodeID // A is the end nearer to the hosts; between equals, the one named first
+	Name string // "edge0-agg1": the names of A and B; a second link between them is "edge0-agg1#2"
+	Tier string // of its settings: host, edge, core, leaf ...; switch in a custom topology
+	Down bool   // absent from the start: no route uses it
+	fabric.Link
 }
 
 // Other returns the end of the link that is not n, which must be one of its ends.

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"testing"
+	"weft/fabric"
 
 	"weft/params"
 	"weft/units"
@@ -24,7 +25,7 @@ func TestKindsThatAreNotSearchedHaveNoCircle(t *testing.T) {
 			t.Errorf("%s says that %q, and has no network here that shows it", k.Name, k.reason)
 		}
 		for _, s := range sizes[k.Name] {
-			g, err := Build(Spec{Kind: k.Name, Shape: s, MTU: 1000, Link: LinkSpec{Rate: units.Gbps, Delay: units.Microsecond}})
+			g, err := Build(Spec{Kind: k.Name, Shape: s, MTU: 1000, Link: LinkSpec{Link: fabric.Link{Rate: units.Gbps, Delay: units.Microsecond}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +66,7 @@ func TestNewKindsAreSearched(t *testing.T) {
 		drawn.Links = append(drawn.Links, CustomLink{A: "h" + s, B: "s" + s}, CustomLink{A: "s" + s, B: "s" + string('0'+(s[0]-'0'+1)%5)})
 	}
 	for _, s := range []Spec{{Kind: "ring", Shape: &ring{5}}, {Kind: "custom", Shape: drawn}} {
-		s.MTU, s.Link = 1000, LinkSpec{Rate: units.Gbps}
+		s.MTU, s.Link = 1000, LinkSpec{Link: fabric.Link{Rate: units.Gbps}}
 		g, err := Build(s)
 		if err != nil {
 			t.Fatal(err)

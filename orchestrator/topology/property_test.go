@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"weft/fabric"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -38,8 +39,7 @@ func anyCustom(t *rapid.T) topology.Spec {
 	top := new(topology.Custom)
 	spec := func() topology.LinkSpec {
 		return topology.LinkSpec{
-			Rate:  rapid.SampledFrom([]units.Bandwidth{units.Gbps, 7 * units.Gbps, 100 * units.Gbps}).Draw(t, "rate"),
-			Delay: units.Time(rapid.IntRange(0, 3).Draw(t, "delay")) * units.Microsecond,
+			Link: fabric.Link{Rate: rapid.SampledFrom([]units.Bandwidth{units.Gbps, 7 * units.Gbps, 100 * units.Gbps}).Draw(t, "rate"), Delay: units.Time(rapid.IntRange(0, 3).Draw(t, "delay")) * units.Microsecond},
 		}
 	}
 	switches := rapid.IntRange(1, 12).Draw(t, "switches")

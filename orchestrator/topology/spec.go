@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"weft/fabric"
 	"weft/fabric/queues"
 	"weft/internal/clip"
 	"weft/params"
@@ -35,14 +36,7 @@ func Seeded(seed uint64) Spec { return Spec{seed: seed} }
 
 // LinkSpec is the properties of a link, for each direction.
 type LinkSpec struct {
-	Rate      units.Bandwidth
-	Delay     units.Time // one-way propagation
-	Loss      float64    // share of packets that are corrupted, drawn for each
-	BitErrors float64    // share of bits that are corrupted; one loses the packet
-	Duplicate float64    // share of packets delivered twice
-	Reorder   float64    // share of packets delivered late, by at most ReorderBy
-	ReorderBy units.Time
-	Jitter    units.Time // mean of an additional, exponential delay of every packet
+	fabric.Link
 
 	// Queues are those of the link's switch ports if the link or its tier overrides the lab's; nil:
 	// they are the lab's. Shared, Routing and Light are always the lab's.

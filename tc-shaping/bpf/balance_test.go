@@ -300,7 +300,7 @@ func (h *hub) config() fabric.Config {
 	cfg := fabric.Config{Hosts: 3, Port: wire.Port,
 		CCM: &fabric.CCMConfig{RTT: 3 * units.Microsecond, Every: units.Microsecond, Refresh: 10 * units.Microsecond}}
 	link := func(from, to fabric.NodeID) {
-		cfg.Ports = append(cfg.Ports, fabric.PortConfig{From: from, To: to, Rate: 100 * units.Gbps, Delay: units.Microsecond,
+		cfg.Ports = append(cfg.Ports, fabric.PortConfig{From: from, To: to, Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond},
 			Buffer: units.MB, Light: hubLight, Congested: hubCongested, ECN: fabric.ECNConfig{On: true, Kmin: 40_000, Kmax: 80_000, Pmax: 1}})
 	}
 	link(0, 4)

@@ -33,22 +33,8 @@ const uncounted = wire.Overhead - qdisc.Ethernet - 20 - 8 // IPv4, UDP
 // what their link cannot take. Our own value, larger than any backlog of a host.
 const hostQueue = 256 * units.MiB
 
-// LinkOf returns the link settings of a port at the start of the lab.
-func LinkOf(p *fabric.PortConfig) fabric.Link {
-	return fabric.Link{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss, BitErrors: p.BitErrors, Disorder: &p.Disorder}
-}
-
-// Become returns the link settings after a change.
-func Become(was fabric.Link, change *fabric.Link) fabric.Link {
-	now := *change
-	if now.Disorder == nil {
-		now.Disorder = was.Disorder
-	}
-	return now
-}
-
-// Real returns one direction of a link in real time. The port provides the queue and l the link, of
-// which Disorder must not be nil. mtu is the largest IPv4 packet in bytes. host is the only sender
+// Real returns one direction of a link in real time. The port provides the queue and l the link.
+// mtu is the largest IPv4 packet in bytes. host is the only sender
 // whose frames the direction carries; nil if the direction starts at a switch. On a kernel that
 // cannot delay packets, receivers do.
 func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Bytes, host *qdisc.Source,
@@ -59,14 +45,14 @@ func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 	d := qdisc.Direction{
 		Rate: units.Bandwidth(float64(l.Rate)/dilation) / 8 * 8, Overhead: uncounted, Limit: p.Buffer, MTU: mtu,
 		Wire: true, Delay: stretched(l.Delay), Loss: l.Loss, Source: host,
-		Jitter: stretched(l.Disorder.Jitter), Duplicate: l.Disorder.Duplicate, Reorder: l.Disorder.Reorder,
+		Jitter: stretched(l.Jitter), Duplicate: l.Duplicate, Reorder: l.Reorder,
 	}
 	d.Gated = kernel.Lacks(qdisc.PartBPF) == nil
 	if !kernel.Delays() {
 		d.AtEnds, d.Wire = true, false
 	}
 	if d.Reorder > 0 { // without reordering, ReorderBy has no effect
-		d.ReorderBy = stretched(l.Disorder.By)
+		d.ReorderBy = stretched(l.ReorderBy)
 	}
 	if d.Rate > 0 {
 		// One extra packet is no noticeable queue, slow labs often see a timer that is late by that
@@ -109,8 +95,7 @@ func Shape(cfg *fabric.Config, hosts []qdisc.Source, dilation float64, mtu units
 	trees = make([]qdisc.Tree, len(cfg.Ports))
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
-		l := LinkOf(p)
-		if trees[i], err = Plan(p, &l, dilation, mtu, from(p, hosts), kernel); err != nil {
+		if trees[i], err = Plan(p, &p.Link, dilation, mtu, from(p, hosts), kernel); err != nil {
 			return nil, i, err
 		}
 	}
@@ -141,8 +126,7 @@ func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, di
 		}
 		for _, port := range change.Ports {
 			p := &cfg.Ports[port]
-			l := Become(LinkOf(p), change.Link)
-			if _, err := Plan(p, &l, dilation, mtu, from(p, hosts), kernel); err != nil {
+			if _, err := Plan(p, change.Link, dilation, mtu, from(p, hosts), kernel); err != nil {
 				return port, fmt.Errorf("from %v on: %w", change.At.Duration(), err)
 			}
 		}

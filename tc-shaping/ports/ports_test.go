@@ -11,10 +11,9 @@ import (
 // The dilation stretches times and leaves sizes alone.
 func TestReal(t *testing.T) {
 	p := &fabric.PortConfig{Buffer: units.MB, ECN: fabric.ECNConfig{On: true, Kmin: 10_000, Kmax: 20_000, Pmax: 0.5},
-		Disorder: fabric.Disorder{Jitter: units.Microsecond}}
+		Link: fabric.Link{Jitter: units.Microsecond}}
 	p.Rate, p.Delay, p.Loss = 100*units.Gbps, units.Microsecond, 0.01
-	now := LinkOf(p)
-	l := &now
+	l := &p.Link
 	d := Real(p, l, 2000, 4284, nil, qdisc.Full())
 	if d.Rate != 50*units.Mbps || d.Delay.Microseconds() != 2000 || d.Jitter.Microseconds() != 2000 ||
 		d.Loss != 0.01 || d.Overhead != 4 ||

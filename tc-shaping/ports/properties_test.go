@@ -19,14 +19,14 @@ const (
 // properties lists every property of a fabric port and its decision.
 var properties = map[reflect.Type]map[string]string{
 	reflect.TypeFor[fabric.PortConfig](): {
-		"From": mapped, "To": mapped, "Rate": mapped, "Delay": mapped, "Buffer": mapped, "ECN": mapped, "Loss": mapped,
-		"BitErrors": refused, "PFC": refused, "Trim": refused, "Disorder": mapped,
+		"From": mapped, "To": mapped, "Link": mapped, "Buffer": mapped, "ECN": mapped, "PFC": refused, "Trim": refused,
 		"Light": mapped, "Congested": mapped, // rows of BPF programs: package kernelpath
 		"Aside": mapped, // programs without detours: package kernelpath
 	},
 	reflect.TypeFor[fabric.ECNConfig](): {"Kmin": mapped, "Kmax": mapped, "Pmax": mapped, "On": mapped,
 		"Ingress": refused},
-	reflect.TypeFor[fabric.Disorder](): {"Reorder": mapped, "By": mapped, "Duplicate": mapped, "Jitter": mapped},
+	reflect.TypeFor[fabric.Link](): {"Rate": mapped, "Delay": mapped, "Loss": mapped, "BitErrors": refused,
+		"Reorder": mapped, "ReorderBy": mapped, "Duplicate": mapped, "Jitter": mapped},
 }
 
 // A new property of the modelled fabric must not be accepted and then ignored by the kernel

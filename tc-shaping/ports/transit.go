@@ -30,7 +30,7 @@ func TransitOf(cfg *fabric.Config, changes []fabric.Change, mtu units.Bytes) Tra
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
 		w.took[i] = p.Delay + p.Rate.TransmitTime(size)
-		later = max(later, latest(&p.Disorder))
+		later = max(later, latest(&p.Link))
 		if int(p.From) < cfg.Hosts {
 			w.nics[p.From] = i
 		}
@@ -52,10 +52,7 @@ func TransitOf(cfg *fabric.Config, changes []fabric.Change, mtu units.Bytes) Tra
 	}
 	for i := range changes {
 		if l := changes[i].Link; l != nil {
-			slowest = max(slowest, l.Delay+l.Rate.TransmitTime(size))
-			if l.Disorder != nil {
-				later = max(later, latest(l.Disorder))
-			}
+			slowest, later = max(slowest, l.Delay+l.Rate.TransmitTime(size)), max(later, latest(l))
 		}
 		if changes[i].Tables != nil {
 			hops = max(hops, len(cfg.Switches))
@@ -66,11 +63,11 @@ func TransitOf(cfg *fabric.Config, changes []fabric.Change, mtu units.Bytes) Tra
 }
 
 // latest returns the largest random delay of a packet, as qdisc.Direction draws it.
-func latest(d *fabric.Disorder) units.Time {
-	if d.Reorder > 0 {
-		return d.By
+func latest(l *fabric.Link) units.Time {
+	if l.Reorder > 0 {
+		return l.ReorderBy
 	}
-	return qdisc.LatestJitter * d.Jitter
+	return qdisc.LatestJitter * l.Jitter
 }
 
 // walk follows the routes to one host after the other.

@@ -15,7 +15,7 @@ func chain(switches int, extra ...[3]int) *fabric.Config {
 	link := func(a, b int, delay units.Time) {
 		for _, e := range [][2]int{{a, b}, {b, a}} {
 			c.Ports = append(c.Ports, fabric.PortConfig{From: fabric.NodeID(e[0]), To: fabric.NodeID(e[1]),
-				Rate: 8 * units.Gbps, Delay: delay})
+				Link: fabric.Link{Rate: 8 * units.Gbps, Delay: delay}})
 		}
 	}
 	for s := range switches {
@@ -63,7 +63,7 @@ func TestTransit(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	cfg := chain(3)
-	longer := LinkOf(&cfg.Ports[4])
+	longer := cfg.Ports[4].Link
 	longer.Delay *= 3
 	if got := TransitOf(cfg, []fabric.Change{{Ports: []int{4}, Link: &longer}}, mtu); got.Longest != 4*(each+2*units.Microsecond) {
 		t.Errorf("with a slower link: %+v", got)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"weft/fabric"
 
 	"weft/internal/golden"
 	"weft/orchestrator/topology"
@@ -13,10 +14,10 @@ import (
 	"weft/units"
 )
 
-var wire = topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
+var wire = topology.LinkSpec{Link: fabric.Link{Rate: 100 * units.Gbps, Delay: units.Microsecond}}
 
 func labs() map[string]topology.Spec {
-	slow := topology.LinkSpec{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}
+	slow := topology.LinkSpec{Link: fabric.Link{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}}
 	return map[string]topology.Spec{
 		"fat-tree-4": {Kind: "fat-tree", Shape: &topology.FatTree{K: 4}, Link: wire, MTU: 4096},
 		"leaf-spine-down": {Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 2,

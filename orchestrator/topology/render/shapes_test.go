@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"weft/fabric"
 
 	"weft/internal/golden"
 	"weft/orchestrator/topology"
@@ -14,7 +15,7 @@ import (
 
 // shapes are the networks that are drawn in frames or on grids.
 func shapes() map[string]topology.Spec {
-	slow := topology.LinkSpec{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}
+	slow := topology.LinkSpec{Link: fabric.Link{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}}
 	return map[string]topology.Spec{
 		"torus-4x4": {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}, HostsPerSwitch: 1}, Link: wire,
 			Down: []string{"t0-3-t0-0", "t1-1-t2-1"}},
