@@ -11,7 +11,6 @@ import (
 
 	"weft/host"
 	"weft/internal/cleanup"
-	"weft/orchestrator/runtime"
 )
 
 // The calibration runs have as many hosts as typical labs, and three loads, each for as long as
@@ -93,7 +92,7 @@ func (b *bench) measure(ctx context.Context, tell func(done int)) (Capacity, err
 	if err != nil {
 		return Capacity{}, fmt.Errorf("measure the packet rate under pressure: %w", err)
 	}
-	c := Capacity{PacketsPerSecond: max(light.capacity(), press.capacity()), Ordinary: !light.favoured}
+	c := Capacity{PacketsPerSecond: max(light.capacity(), press.capacity()), Ordinary: light.unfavoured}
 	tell(3)
 	full, err := b.last().run(ctx, fullSeconds, c.working()*c.PacketsPerSecond)
 	if err != nil {
@@ -117,15 +116,16 @@ type benchOutcome struct {
 	dilation float64
 	offered  float64 // data packets per second of real time
 	drivers  int     // processes that drive several nodes; 0: each node drives itself
+	// nodes had no real-time scheduling
+	unfavoured bool
 }
 
 // bench holds the processes of a star that measures.
 type bench struct {
-	hosts   int
-	more    bool // further runs follow the next
-	bypass  bool
-	cluster runtime.Cluster
-	crew    *crew
+	*session
+	hosts  int
+	more   bool // further runs follow the next
+	bypass bool
 }
 
 // newBench starts the processes.
@@ -137,24 +137,14 @@ func newBench(ctx context.Context, p Processes) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.cluster, err = launch(ctx, p.launch(), setup.Spec); err != nil {
-		return nil, err
-	}
-	if b.crew, err = lend(ctx, b.cluster); err != nil {
-		return nil, cleanup.Join(err, b.cluster.Close())
-	}
-	return b, nil
+	b.session, err = open(ctx, &x, setup)
+	return b, err
 }
 
 // last makes the next run the last.
 func (b *bench) last() *bench {
 	b.more = false
 	return b
-}
-
-func (b *bench) close() error {
-	b.crew.close()
-	return b.cluster.Close()
 }
 
 // run runs the all-to-all for about the given seconds of real time, at the given load in packets
@@ -166,11 +156,15 @@ func (b *bench) run(ctx context.Context, seconds, offered float64) (benchOutcome
 	x.Dilation = max(1, roundUp(Load(host.Demands(x.Plans))/offered))
 	x.Stall = max(benchStall, x.stall())
 	x.more, x.Processes.Bypass = b.more, b.bypass
-	o, err := drive(ctx, b.cluster, b.crew, nil, x)
+	if err := b.carry(&x, nil); err != nil {
+		return benchOutcome{}, err
+	}
+	o, err := b.session.run(ctx, nil)
 	if err == nil && (o.Report == nil || slices.Contains(o.Results, nil)) {
 		err = fmt.Errorf("the run ended without results: %s", strings.Join(o.Warnings, "; "))
 	}
-	return benchOutcome{o, x.Dilation, Load(host.Demands(x.Plans)) / x.Dilation, b.cluster.Agents()}, err
+	return benchOutcome{o, x.Dilation, Load(host.Demands(x.Plans)) / x.Dilation, b.cluster.Agents(),
+		b.unfavoured != ""}, err
 }
 
 // late returns the lateness of the run at its load. The load is the one offered, as for labs.

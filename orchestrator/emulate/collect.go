@@ -99,15 +99,11 @@ func (r *run) collect(ctx context.Context, failed error) error {
 // died returns how a process ended that did not end well; nil: none did. It waits for the news for
 // a while.
 func (r *run) died() error {
-	for {
-		e, ok := nextExit(context.Background(), r.cluster)
-		if !ok {
-			return nil
-		}
-		if e.Err.State != runtime.Succeeded {
-			return r.at(e)
-		}
+	e, ok := r.ends.first(context.Background(), func(e *runtime.Exit) bool { return e.Err.State != runtime.Succeeded })
+	if !ok {
+		return nil
 	}
+	return r.at(e)
 }
 
 // await handles news until enough returns true, no part of any results has come for the limit, or

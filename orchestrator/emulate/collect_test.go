@@ -19,8 +19,9 @@ import (
 // endingRun returns a run that is about to collect the results of three nodes, and what each of
 // them, and at last the fabric, will say.
 func endingRun(t *testing.T) (r *run, said func(peer int, kind string, body any)) {
-	r = &run{x: new(Experiment), cluster: namedCluster{}, nodes: make([]nodeState, 3), outcome: newOutcome(3),
-		crew: &crew{conns: make([]*control.Conn, 3)}, news: make(chan news, 16)}
+	r = &run{session: &session{x: new(Experiment), cluster: namedCluster{}, ends: endsOf(namedCluster{}),
+		crew: &crew{conns: make([]*control.Conn, 3)}}, nodes: make([]nodeState, 3), outcome: newOutcome(3),
+		news: make(chan news, 16)}
 	*r.x = allToAll(3, 1, 2, 1)
 	conn := func() *control.Conn {
 		ours, theirs, err := control.Pair()

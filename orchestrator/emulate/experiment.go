@@ -181,8 +181,6 @@ type Outcome struct {
 	Groups   []GroupEnd // how Experiment.Groups ended
 	Beside   int64      // carried packets outside of the workload
 
-	favoured bool // nodes had real-time scheduling
-
 	Report  *realtime.Report // of the fabric process; nil: it sent none
 	Results []*agent.Results // by host; nil: it sent none
 }

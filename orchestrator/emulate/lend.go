@@ -37,7 +37,7 @@ type keeper struct {
 func Drive(ctx context.Context, cluster runtime.Cluster) (conns []*control.Conn, close func(), err error) {
 	c, err := lend(ctx, cluster)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, endsOf(cluster).blame(ctx, err)
 	}
 	for _, p := range drivers(cluster) {
 		_ = poller.Favour(p.PID) // the verdict says if it matters
@@ -84,7 +84,7 @@ func lend(ctx context.Context, cluster runtime.Cluster) (*crew, error) {
 	for first := 0; first < len(c.conns); first += lentAtOnce {
 		if err := c.pass(cluster, first, min(first+lentAtOnce, len(c.conns))); err != nil {
 			c.close()
-			return nil, blame(ctx, cluster, err)
+			return nil, err
 		}
 	}
 	c.allHeard(time.Now())

@@ -51,7 +51,7 @@ func TestLossesOfAHostThatFloods(t *testing.T) {
 		{"no flood", [3]int64{0, 4, 0}, realtime.Report{Answers: []int64{0, 1, 0}}, true,
 			[]string{"4 packets lost in send queues of h1, which"}},
 	} {
-		r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}, outcome: newOutcome(3)}
+		r := &run{session: &session{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}}, outcome: newOutcome(3)}
 		for i, n := range c.unsent {
 			r.outcome.Results[i] = &agent.Results{Timer: stats.NewDist(), Reaction: stats.NewDist(), Unsent: n}
 		}
@@ -75,7 +75,7 @@ func TestLossesOfAHostThatFloods(t *testing.T) {
 
 // Packets that hosts refused are listed by sender, up to the sum that the hosts report.
 func TestRefusedPacketsNameTheirSender(t *testing.T) {
-	r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}, outcome: newOutcome(3)}
+	r := &run{session: &session{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}}, outcome: newOutcome(3)}
 	for i := range r.outcome.Results {
 		r.outcome.Results[i] = &agent.Results{Timer: stats.NewDist(), Reaction: stats.NewDist()}
 	}
@@ -107,7 +107,7 @@ func TestRefusedPacketsNameTheirSender(t *testing.T) {
 // A run that is not ok says when nodes had to open sockets for their packets.
 func TestSocketsOpenedLateAreAReason(t *testing.T) {
 	for opened, want := range map[int64]bool{0: false, 10: false, 11: true} {
-		r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}, outcome: newOutcome(3)}
+		r := &run{session: &session{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}}, outcome: newOutcome(3)}
 		for i := range r.outcome.Results {
 			r.outcome.Results[i] = &agent.Results{Timer: stats.NewDist(), Reaction: stats.NewDist()}
 		}

@@ -2,11 +2,8 @@ package emulate
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"weft/clocksync"
 	clocks "weft/clocksync/node"
@@ -27,60 +24,21 @@ func (s *Deployment) ClockOffset(host int) (by units.Time, state clocksync.State
 	return s.clocks.Offset(host)
 }
 
-// configureNodes configures the processes of the nodes if there is a protocol. When ctx ends, they
-// are not waited for.
-func (s *Deployment) configureNodes(ctx context.Context, x *Experiment) error {
+// clockAgents returns the configurations of the nodes' processes of a deployment; nil: no protocol
+// synchronizes clocks, and they have nothing to do.
+func (x *Experiment) clockAgents() []agent.Config {
 	if !slices.ContainsFunc(x.Plans, func(p host.Plan) bool {
 		return p.Clock != nil && len(clocks.Ports(p.Clock.Sync)) > 0
 	}) {
 		return nil
 	}
 	peers := x.peers()
-	s.agents = make([]agent.Config, len(x.Plans))
-	var group errgroup.Group
-	for i := range s.agents {
-		s.agents[i] = x.nodeConfig(i, peers)
-		s.agents[i].Steers, s.agents[i].Standing = true, true
-		group.Go(func() error { return s.configureNode(ctx, i, &s.agents[i]) })
+	all := make([]agent.Config, len(x.Plans))
+	for i := range all {
+		all[i] = x.nodeConfig(i, peers)
+		all[i].Steers, all[i].Standing = true, true
 	}
-	return group.Wait()
-}
-
-// configureNode configures the process of a node and waits until it is ready.
-func (s *Deployment) configureNode(ctx context.Context, host int, config *agent.Config) error {
-	p := s.cluster.Node(host)
-	stop := context.AfterFunc(ctx, func() { _ = p.Conn.SetReadDeadline(time.Now()) })
-	defer stop()
-	err := p.Conn.SendValue(agent.KindConfigure, config)
-	if err == nil {
-		_, err = p.Conn.Expect(agent.KindReady, nil)
-	}
-	return called(p, err)
-}
-
-// startNodes has all nodes begin to synchronize their clocks at lab time 0.
-func (s *Deployment) startNodes() error {
-	for i := range s.agents {
-		if err := s.startNode(i, false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// startNode starts the process of a node. again says that the node had a process before.
-func (s *Deployment) startNode(host int, again bool) error {
-	p := s.cluster.Node(host)
-	if p.PID == 0 { // on another machine, whose agent asks for it
-	} else if err := poller.Favour(p.PID); err != nil && !again {
-		s.unfavoured = fmt.Sprintf("no real-time scheduling, so other programs may delay the messages that "+
-			"synchronize clocks: %v; run as root, or with CAP_SYS_NICE", err)
-	}
-	if err := p.Conn.SendValue(agent.KindStart, agent.Start{T0: s.scale.T0}); err != nil {
-		return called(p, err)
-	}
-	s.running.Go(func() { s.followClock(host, p.Conn, again) })
-	return nil
+	return all
 }
 
 // followClock corrects the clock of a host as its node says, until the node ends. A node that was
@@ -110,8 +68,16 @@ func (s *Deployment) resynchronize(ctx context.Context, host int) error {
 	clock := *config.Plan.Clock
 	clock.Outages = []clocks.Outage{{At: 0, For: max(1, s.Now())}} // no process ran so far
 	config.Plan.Clock = &clock
-	if err := s.configureNode(ctx, host, &config); err != nil {
-		return err
+	s.crew.conns[host] = s.cluster.Node(host).Conn
+	stop := context.AfterFunc(ctx, func() { _ = s.crew.conns[host].SetReadDeadline(time.Now()) })
+	defer stop()
+	err := s.configureNode(host, &config)
+	if err == nil {
+		_ = poller.Favour(s.cluster.Node(host).PID) // Notes says if nodes have no real-time scheduling
+		err = s.startNode(host)
 	}
-	return s.startNode(host, true)
+	if err == nil {
+		s.running.Go(func() { s.followClock(host, s.crew.conns[host], true) })
+	}
+	return s.named(host, err)
 }

@@ -57,7 +57,7 @@ func checkKilledHostIsReportedAtOnce(t *testing.T, bypass bool) {
 // awaitingRun returns a run of hosts, each of which waits for others.
 func awaitingRun(awaits ...[]transport.HostID) *run {
 	x := star(len(awaits), 1)
-	r := &run{x: &x, nodes: make([]nodeState, len(awaits))}
+	r := &run{session: &session{x: &x}, nodes: make([]nodeState, len(awaits))}
 	for i, a := range awaits {
 		r.nodes[i].progress.Awaits = a
 	}

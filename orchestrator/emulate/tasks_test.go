@@ -180,7 +180,7 @@ func TestLooksFindHeldPrograms(t *testing.T) {
 func TestStoppedProgramsCount(t *testing.T) {
 	const dilation = 1000
 	begun := time.Now()
-	r := &run{x: &Experiment{Dilation: dilation, BaseRTT: 10 * units.Microsecond}, outcome: &Outcome{}}
+	r := &run{session: &session{x: &Experiment{Dilation: dilation, BaseRTT: 10 * units.Microsecond}}, outcome: &Outcome{}}
 	r.scale = labtime.Scale{T0: clock.Monotonic() - int64(time.Since(begun)), Dilation: dilation}
 	s := sightings{begun: begun}
 	s.Stood.Least, s.Unseen.Least = 1, 1

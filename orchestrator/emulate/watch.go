@@ -85,7 +85,7 @@ func (r *run) watch(ctx context.Context, during, failed, groups <-chan error) er
 			}
 		case <-ctx.Done():
 			return ctx.Err()
-		case e, ok := <-r.cluster.Exits():
+		case e, ok := <-r.ends.out:
 			if !ok {
 				return errors.New("the cluster was closed")
 			}
@@ -189,7 +189,7 @@ func (r *run) whatDied(err error) error {
 	if errors.As(err, &said) || errors.As(err, &host) {
 		return err
 	}
-	if e, ok := nextExit(context.Background(), r.cluster); ok {
+	if e, ok := r.ends.first(context.Background(), anyEnd); ok {
 		return r.at(e)
 	}
 	return err

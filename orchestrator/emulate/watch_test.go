@@ -19,7 +19,7 @@ func (sleepers) Agents() int            { return 0 }
 // The rest is.
 func TestLateLooksBlameNobody(t *testing.T) {
 	for _, late := range []time.Duration{watchEvery / 2, time.Second, time.Minute} {
-		r := &run{cluster: sleepers{}, crew: &crew{}, carrier: &carrier{who: "the fabric process"},
+		r := &run{session: &session{cluster: sleepers{}, crew: &crew{}, carrier: &carrier{who: "the fabric process"}},
 			nodes: make([]nodeState, 1), outcome: newOutcome(1)}
 		now := time.Now()
 		r.allHeard(now)
