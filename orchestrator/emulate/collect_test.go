@@ -20,7 +20,7 @@ import (
 // them, and at last the fabric, will say.
 func endingRun(t *testing.T) (r *run, said func(peer int, kind string, body any)) {
 	r = &run{session: &session{x: new(Experiment), cluster: namedCluster{}, ends: endsOf(namedCluster{}),
-		crew: &crew{conns: make([]*control.Conn, 3)}}, nodes: make([]nodeState, 3), outcome: newOutcome(3),
+		crew: &crew{conns: make([]*control.Conn, 3), silences: newSilences(4)}}, nodes: make([]nodeState, 3), outcome: newOutcome(3),
 		news: make(chan news, 16)}
 	*r.x = allToAll(3, 1, 2, 1)
 	conn := func() *control.Conn {

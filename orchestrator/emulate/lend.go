@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,14 +21,23 @@ import (
 // crew holds the processes that drive the nodes of a cluster: either processes that drive several
 // nodes, which were lent to them, or each node's own.
 type crew struct {
-	conns   []*control.Conn // connections to the driving process, by host
-	keepers []keeper        // processes of lent nodes, by host; empty: none was lent
+	conns []*control.Conn // connections to the driving process, by host
+	// connections to the processes of lent nodes, which only report that they are alive, by host;
+	// empty: none was lent
+	keepers []*control.Conn
+	// silences of the carrier, of what drives each node, and of each keeper
+	silences *silences
 }
 
-// keeper is the process of a lent node. It only reports that it is alive.
-type keeper struct {
-	conn  *control.Conn
-	heard atomic.Int64 // time of its last report, in nanoseconds of Unix time
+// firstKeeper returns the number of the first keeper in crew.silences.
+func firstKeeper(nodes int) int { return 1 + nodes }
+
+// peer returns whose process has a number in silences.
+func (c *crew) peer(process int) int {
+	if first := firstKeeper(len(c.conns)); process >= first {
+		process -= len(c.conns)
+	}
+	return process + fabricPeer
 }
 
 // Drive hands the nodes of a cluster to its processes that drive several, asks for real-time
@@ -73,12 +82,11 @@ func lend(ctx context.Context, cluster runtime.Cluster) (*crew, error) {
 		c.conns[i] = cluster.Node(i).Conn
 	}
 	if cluster.Agents() == 0 {
+		c.silences = newSilences(firstKeeper(len(c.conns)))
 		return c, nil
 	}
-	c.keepers = make([]keeper, len(c.conns))
-	for i := range c.keepers {
-		c.keepers[i].conn = c.conns[i]
-	}
+	c.silences = newSilences(firstKeeper(len(c.conns)) + len(c.conns))
+	c.keepers = slices.Clone(c.conns)
 	stop := context.AfterFunc(ctx, func() { c.readDeadline(time.Now()) })
 	defer stop()
 	for first := 0; first < len(c.conns); first += lentAtOnce {
@@ -87,9 +95,8 @@ func lend(ctx context.Context, cluster runtime.Cluster) (*crew, error) {
 			return nil, err
 		}
 	}
-	c.allHeard(time.Now())
 	for i := range c.keepers {
-		go c.keepers[i].listen()
+		go c.hear(i)
 	}
 	return c, nil
 }
@@ -106,8 +113,8 @@ func (c *crew) pass(cluster runtime.Cluster, first, end int) error {
 	for k := range lent {
 		i := first + k
 		group.Go(func() (err error) {
-			if err = c.keepers[i].conn.SendValue(agent.KindLend, nil); err == nil {
-				lent[k], err = c.keepers[i].conn.Expect(agent.KindLent, nil)
+			if err = c.keepers[i].SendValue(agent.KindLend, nil); err == nil {
+				lent[k], err = c.keepers[i].Expect(agent.KindLent, nil)
 			}
 			return called(cluster.Node(i), err)
 		})
@@ -164,36 +171,13 @@ func called(p *runtime.Proc, err error) error {
 	return fmt.Errorf("%s: %w", p.Name, err)
 }
 
-// listen records the keeper's reports until its connection ends with the cluster.
-func (k *keeper) listen() {
+// hear records the reports of a keeper until its connection ends with the cluster.
+func (c *crew) hear(i int) {
 	for {
-		if _, _, err := k.conn.Recv(); err != nil {
+		if _, _, err := c.keepers[i].Recv(); err != nil {
 			return
 		}
-		k.heard.Store(time.Now().UnixNano())
-	}
-}
-
-// quiet returns the time since the last report of a lent node's process; 0 for a node that was not
-// lent.
-func (c *crew) quiet(i int, now time.Time) time.Duration {
-	if len(c.keepers) == 0 {
-		return 0
-	}
-	return now.Sub(time.Unix(0, c.keepers[i].heard.Load()))
-}
-
-// forgive makes the silence of every keeper shorter.
-func (c *crew) forgive(late time.Duration) {
-	for i := range c.keepers {
-		c.keepers[i].heard.Add(int64(late))
-	}
-}
-
-// allHeard resets the time of the last report of all keepers to now.
-func (c *crew) allHeard(now time.Time) {
-	for i := range c.keepers {
-		c.keepers[i].heard.Store(now.UnixNano())
+		c.silences.hear(firstKeeper(len(c.conns))+i, time.Now())
 	}
 }
 
@@ -207,7 +191,7 @@ func (c *crew) readDeadline(t time.Time) {
 // cluster.
 func (c *crew) close() {
 	for i := range c.keepers {
-		if c.conns[i] != c.keepers[i].conn {
+		if c.conns[i] != c.keepers[i] {
 			c.conns[i].Close()
 		}
 	}

@@ -32,13 +32,6 @@ const (
 	rescueTime  = time.Second // collectTime after a failure or an interruption
 	// collectTimes is the longest time for all results, as a multiple of collectTime.
 	collectTimes = 60
-	watchEvery   = 100 * time.Millisecond
-	// silence is the longest time without a message of a process; each reports every 200 ms.
-	silence = 3 * time.Second
-	// starving is the longest silence, as a multiple of silence, of a process that waits for a
-	// processor, and arriving how long its message may then take.
-	starving = 10
-	arriving = time.Second
 )
 
 // Run runs an experiment and returns its outcome, and beside an error what was collected until
@@ -132,7 +125,7 @@ func (r *run) hear() {
 		go r.listen(i, r.crew.conns[i])
 	}
 	r.moved = time.Now()
-	r.allHeard(r.moved)
+	r.crew.silences.begin(r.moved)
 	r.beginCPU()
 }
 
@@ -219,17 +212,13 @@ type run struct {
 	seen *realtime.State
 
 	moved time.Time // time of the last progress
-	// time of the last check for silent processes
-	looked time.Time
-	load   machineLoad
+	load  machineLoad
 }
 
 // peerState is the run's state of a process.
 type peerState struct {
-	lost  error     // its connection broke, or it reported a failure
-	told  bool      // its results have arrived
-	heard time.Time // time of its last message
-	waits time.Time // when it was last seen to run, or to wait for a processor, though silent
+	lost error // its connection broke, or it reported a failure
+	told bool  // its results have arrived
 }
 
 // lose records why a process is lost. The first reason explains the others and is kept.

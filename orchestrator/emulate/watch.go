@@ -112,74 +112,35 @@ func (r *run) watch(ctx context.Context, during, failed, groups <-chan error) er
 var errSilent = errors.New("does not answer")
 
 // hung returns an errSilent if a process has been silent for too long: it is stopped, or stuck.
-// Time in which this process itself did not run does not count, and one that waits for a processor
-// of this machine has longer.
 func (r *run) hung(now time.Time) error {
-	r.forgive(now.Sub(r.looked) - watchEvery)
-	r.looked = now
-	for peer := fabricPeer; peer < len(r.nodes); peer++ {
-		state := r.state(peer)
-		quiet := now.Sub(state.heard)
-		if peer != fabricPeer {
-			quiet = max(quiet, r.crew.quiet(peer, now))
-		}
-		if quiet > patience()/2 && r.starves(peer, now) {
-			state.waits = now
-		}
-		if quiet <= patience() {
-			continue
-		}
-		if now.Sub(state.waits) <= arriving && quiet <= starving*patience() {
-			continue
-		}
-		who := "node " + r.name(peer)
-		if peer == fabricPeer {
-			who = r.carrier.who
-		}
-		err := fmt.Errorf("%s %w: it has sent nothing for %.1f s; is it stopped?", who, errSilent, quiet.Seconds())
-		if peer != fabricPeer && r.doing(peer) != "" {
-			err = fmt.Errorf("%w It was at %s", err, r.doing(peer))
-		}
-		state.lose(err)
-		return err
+	process, quiet, found := r.crew.silences.look(now, func(i int) bool { return r.process(i).Waits() })
+	if !found {
+		return nil
 	}
-	return nil
+	peer := r.crew.peer(process)
+	who := "node " + r.name(peer)
+	if peer == fabricPeer {
+		who = r.carrier.who
+	}
+	err := fmt.Errorf("%s %w: it has sent nothing for %.1f s; is it stopped?", who, errSilent, quiet.Seconds())
+	if peer != fabricPeer && r.doing(peer) != "" {
+		err = fmt.Errorf("%w It was at %s", err, r.doing(peer))
+	}
+	r.state(peer).lose(err)
+	return err
 }
 
-// starves reports whether the silent process of a host or of the network waits for a processor or
-// for memory of this machine.
-func (r *run) starves(peer int, now time.Time) bool {
+// process returns a process by its number in crew.silences.
+func (r *run) process(i int) *runtime.Proc {
+	peer := r.crew.peer(i)
 	switch {
 	case peer == fabricPeer:
-		return r.cluster.Fabric().Waits()
-	case r.cluster.Agents() == 0 || r.crew.quiet(peer, now) > patience():
-		return r.cluster.Node(peer).Waits()
+		return r.cluster.Fabric()
+	case i < firstKeeper(r.cluster.Nodes()) && r.cluster.Agents() > 0:
+		k, _ := driver(r.cluster, peer)
+		return r.cluster.Agent(k)
 	}
-	k, _ := driver(r.cluster, peer)
-	return r.cluster.Agent(k).Waits()
-}
-
-// forgive makes the silence of every process shorter by a time in which this process itself, late
-// to look, may not have read what they sent.
-func (r *run) forgive(late time.Duration) {
-	if late <= 0 {
-		return
-	}
-	r.fabric.heard = r.fabric.heard.Add(late)
-	r.crew.forgive(late)
-	for i := range r.nodes {
-		r.nodes[i].heard = r.nodes[i].heard.Add(late)
-	}
-}
-
-// allHeard resets the time of the last message of every process to now.
-func (r *run) allHeard(now time.Time) {
-	r.looked = now
-	r.fabric.heard = now
-	r.crew.allHeard(now)
-	for i := range r.nodes {
-		r.nodes[i].heard = now
-	}
+	return r.cluster.Node(peer)
 }
 
 // whatDied returns how a process ended, if one did, since that says more than a broken connection.
@@ -227,7 +188,7 @@ func (r *run) doing(i int) string {
 
 // take handles one piece of news. An error ends the run.
 func (r *run) take(n news) error {
-	r.state(n.peer).heard = time.Now()
+	r.crew.silences.hear(n.peer-fabricPeer, time.Now())
 	if n.err != nil {
 		if n.peer == fabricPeer {
 			n.err = r.carrier.cause(n.err)
