@@ -1,6 +1,7 @@
 package params
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -127,9 +128,9 @@ func parseSizeInBytes(text string) (Size, error) {
 	bytes, rate, per := strings.Cut(text, "/")
 	b, err := units.ParseBytes(bytes)
 	if err == nil && (b < 0 || b > maxBuffer) {
-		err = fmt.Errorf("%q is out of range; expected 0B to %v", clip.Text(text), maxBuffer)
+		err = fmt.Errorf("%q %w; expected 0B to %v", clip.Text(text), units.ErrRange, maxBuffer)
 	}
-	if err != nil && !strings.Contains(err.Error(), "range") {
+	if err != nil && !errors.Is(err, units.ErrRange) {
 		err = fmt.Errorf("%w, or in bandwidth-delay products such as 5bdp or 25%%bdp", err)
 	}
 	s := Size{Bytes: b}

@@ -1,6 +1,7 @@
 package units
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -59,10 +60,13 @@ func (q *quantity) parse(text string) (int64, error) {
 		return 0, q.errorf(text, "is not a whole multiple of %s", q.finest)
 	}
 	if !n.IsInt64() {
-		return 0, q.errorf(text, "is out of range")
+		return 0, q.errorf(text, "%w", ErrRange)
 	}
 	return n.Int64(), nil
 }
+
+// ErrRange is wrapped by the errors of quantities that are written well, and too large.
+var ErrRange = errors.New("is out of range")
 
 // errorf returns an error that quotes text, says what is wrong with it, and ends in what was
 // expected.

@@ -71,6 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.root()
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError{err} })
 	a.args = args
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -173,16 +174,13 @@ func printable(cmd *cobra.Command) error {
 // argumentError replaces cobra's errors about numbers. The value of a flag may be the next flag, if
 // its number was forgotten.
 func argumentError(cmd *cobra.Command, err error) error {
-	if strings.Contains(err.Error(), " arg(s), ") {
-		return fmt.Errorf("wrong number of arguments; expected %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
-	}
-	if err.Error() == "unknown flag: --on" {
-		return fmt.Errorf("%s is for this machine; expected weft run LAB --on ... or weft deploy", cmd.CommandPath())
-	}
-	if err.Error() == "unknown flag: --results" && cmd.Flag("out") != nil {
-		return fmt.Errorf("--results is a flag of weft sweep; %s has --out", cmd.CommandPath())
-	}
 	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
+		switch name := unknown.GetSpecifiedName(); {
+		case name == "on":
+			return fmt.Errorf("%s is for this machine; expected weft run LAB --on ... or weft deploy", cmd.CommandPath())
+		case name == "results" && cmd.Flag("out") != nil:
+			return fmt.Errorf("--results is a flag of weft sweep; %s has --out", cmd.CommandPath())
+		}
 		return fmt.Errorf("%w%s", err, flagHint(cmd, unknown))
 	}
 	var bad *pflag.InvalidValueError
@@ -190,8 +188,16 @@ func argumentError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("--%s %q is not a whole number; write --%[1]s 10, for example",
 			bad.GetFlag().Name, bad.GetValue())
 	}
+	if flag := new(flagError); !errors.As(err, flag) && cmd.Args != nil && cmd.Args(cmd, cmd.Flags().Args()) != nil {
+		return fmt.Errorf("wrong number of arguments; expected %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	}
 	return err
 }
+
+// flagError is an error in the flags of a command line, whose arguments are then not counted.
+type flagError struct{ error }
+
+func (e flagError) Unwrap() error { return e.error }
 
 // flagHint suggests what an unknown flag was meant to be: an argument of a program, a key of the
 // lab, or a flag with a similar name. It is empty if nothing is likely.

@@ -280,7 +280,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"results export quickstart pods csv", "no run is called"},
 		{"graph labs/quickstart.yaml --format png", "want one of"},
 		{"explain", "wrong number of arguments; expected weft explain LAB\n"},
-		{"version 3", `unknown command "3"`},
+		{"version 3", "expected weft version"},
 	} {
 		f := &fake{}
 		code, stdout, stderr := weft(t, f, wordsIn(folder, c.args)...)
