@@ -99,9 +99,9 @@ type choices struct {
 
 // balancing chooses ports for each packet, in the switches that balance.
 type balancing struct {
-	switches  []balancer    `state:"inside,paths of switches"` // by switch
-	threshold []units.Bytes `state:"fixed"`                    // by port: PortConfig.Light
-	asides    *asides       `state:"fixed"`                    // nil: no switch has detours
+	switches  []balancer    // by switch
+	threshold []units.Bytes // by port: PortConfig.Light
+	asides    *asides       `state:"-"` // nil: no switch has detours
 }
 
 // asides is the detours of switches: SwitchConfig.Aside and PortConfig.Aside.
@@ -199,9 +199,9 @@ func (b *balancing) light(n *Network, now units.Time, port int32, class uint8) b
 
 // balancer is the state of a switch that balances.
 type balancer struct {
-	kind   Balance   `state:"fixed"`
-	random uint64    `state:"value"` // state of the draws of Spray
-	flows  flowTable `state:"inside"`
+	kind   Balance
+	random uint64 // state of the draws of Spray
+	flows  flowTable
 }
 
 // flowKey identifies a flow by the bits that ECMP hashes and its destination.
@@ -209,23 +209,29 @@ func flowKey(e *Packet) uint64 { return uint64(e.flow)<<32 | uint64(uint32(e.Dst
 
 // flowEntry is a switch's state of a flow.
 type flowEntry struct {
-	key   uint64     `state:"value"`
-	seen  units.Time `state:"instant0"` // when its last packet arrived
-	port  int32      `state:"value"`    // its port, or noPort if it has none yet
-	used  bool       `state:"value"`    // the entry is occupied
-	away  int32      `state:"value"`    // CCM: the port that the flow avoids, or noPort
-	until units.Time `state:"instant0"` // CCM: when it stops avoiding that port
-	stuck units.Time `state:"instant0"` // CCM: since when no path is light here or upstream, or units.Never
-	told  units.Time `state:"instant0"` // CCM: when its source may be notified of that again
-	again units.Time `state:"instant0"` // CCMConfig.Spray: when another path may be asked for again
+	key   uint64
+	seen  units.Time // when its last packet arrived
+	port  int32      // its port, or noPort if it has none yet
+	used  bool       // the entry is occupied
+	away  int32      // CCM: the port that the flow avoids, or noPort
+	until units.Time // CCM: when it stops avoiding that port
+	stuck units.Time // CCM: since when no path is light here or upstream, or units.Never
+	told  units.Time // CCM: when its source may be notified of that again
+	again units.Time // CCMConfig.Spray: when another path may be asked for again
+}
+
+// noFlow returns an entry that is not occupied.
+func noFlow() flowEntry {
+	return flowEntry{port: noPort, away: noPort,
+		seen: units.LongAgo, until: units.LongAgo, stuck: units.Never, told: units.LongAgo, again: units.LongAgo}
 }
 
 // flowTable is a bounded table of flows, in sets of eight. A new flow replaces the one of its set
 // that was seen longest ago. While that one has not expired, the table doubles instead, up to
 // maxFlows.
 type flowTable struct {
-	entries []flowEntry `state:"inside"`
-	evicted int64       `state:"count"` // flows that were replaced before they expired
+	entries []flowEntry
+	evicted int64 // flows that were replaced before they expired
 }
 
 // Sizes of a flowTable. An entry has 64 bytes, so maxFlows entries have 1 MiB.
@@ -238,7 +244,7 @@ const (
 // find returns the entry of a flow, and makes one if there is none. An expired flow has no port.
 func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 	if t.entries == nil {
-		t.entries = make([]flowEntry, minFlows)
+		t.entries = slices.Repeat([]flowEntry{noFlow()}, minFlows)
 	}
 	for {
 		set := t.set(key)
@@ -248,7 +254,7 @@ func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 			switch {
 			case f.used && f.key == key:
 				if now-f.seen > FlowExpiry {
-					f.port, f.away, f.stuck, f.told, f.again = noPort, noPort, units.Never, 0, 0
+					f.port, f.away, f.stuck, f.told, f.again = noPort, noPort, units.Never, units.LongAgo, units.LongAgo
 				}
 				f.seen = now
 				return f
@@ -263,7 +269,8 @@ func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 			}
 			t.evicted++
 		}
-		*oldest = flowEntry{key: key, seen: now, port: noPort, away: noPort, stuck: units.Never, used: true}
+		*oldest = noFlow()
+		oldest.key, oldest.seen, oldest.used = key, now, true
 		return oldest
 	}
 }
@@ -291,7 +298,7 @@ func (t *flowTable) set(key uint64) []flowEntry {
 // grow doubles the table. Entries that no longer fit into their set are forgotten.
 func (t *flowTable) grow() {
 	old := t.entries
-	t.entries = make([]flowEntry, 2*len(old))
+	t.entries = slices.Repeat([]flowEntry{noFlow()}, 2*len(old))
 	for _, f := range old {
 		set := t.set(f.key)
 		for i := range set {

@@ -29,9 +29,9 @@ type BufferConfig struct {
 
 // memory is the shared memory of a switch.
 type memory struct {
-	shared units.Bytes `state:"fixed"` // size
-	used   units.Bytes `state:"value"`
-	alpha  float64     `state:"fixed"` // of lossy queues; 0: no bound
+	shared units.Bytes // size
+	used   units.Bytes
+	alpha  float64 // of lossy queues; 0: no bound
 }
 
 // boundless is the size of a shared memory without a limit.
@@ -63,21 +63,21 @@ const (
 
 // account is the memory of a switch used by the packets of one class that arrived by one port.
 type account struct {
-	footing footing `state:"fixed"`
-	paused  bool    `state:"value"` // the far end was told to pause and not yet to resume
-	memory  int32   `state:"fixed"` // index of the switch's memory
+	footing footing
+	paused  bool  // the far end was told to pause and not yet to resume
+	memory  int32 // index of the switch's memory
 
-	reserve  units.Bytes `state:"fixed"`
-	headroom units.Bytes `state:"fixed"`
-	alpha    float64     `state:"fixed"` // 0: the threshold is xoff, else it is dynamic
-	xoff     units.Bytes `state:"fixed"` // static threshold
-	xon      units.Bytes `state:"fixed"` // static threshold: resume at or below
-	offset   units.Bytes `state:"fixed"` // dynamic threshold: resume this far below it
-	response units.Time  `state:"fixed"` // see PFCConfig.Response
+	reserve  units.Bytes
+	headroom units.Bytes
+	alpha    float64     // 0: the threshold is xoff, else it is dynamic
+	xoff     units.Bytes // static threshold
+	xon      units.Bytes // static threshold: resume at or below
+	offset   units.Bytes // dynamic threshold: resume this far below it
+	response units.Time  `state:"span"` // see PFCConfig.Response
 
-	held    units.Bytes `state:"value"` // in the reserve and in the shared memory
-	over    units.Bytes `state:"value"` // in the headroom
-	maxOver units.Bytes `state:"max"`   // largest value of over
+	held    units.Bytes // in the reserve and in the shared memory
+	over    units.Bytes // in the headroom
+	maxOver units.Bytes `state:"-"` // largest value of over
 }
 
 // shared returns how many bytes of the shared memory the account uses.

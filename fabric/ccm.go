@@ -119,12 +119,12 @@ const (
 type CCMCounters struct {
 	// Notes is the notifications sent, by type. Notes[0] is how many of all of them CCMConfig.Loss
 	// lost.
-	Notes      [4]int64 `state:"count"`
-	Ignored    int64    `state:"count"` // notifications that a switch could not use
-	BadTags    int64    `state:"count"` // packets whose AR indicator named no switch
-	LastResort int64    `state:"count"` // packets marked because no path was light
-	Forgotten  int64    `state:"count"` // incast flows that were replaced in a full table before they expired
-	MostFlows  int64    `state:"max"`   // largest number of incast flows that a switch has tracked at a port
+	Notes      [4]int64
+	Ignored    int64 // notifications that a switch could not use
+	BadTags    int64 // packets whose AR indicator named no switch
+	LastResort int64 // packets marked because no path was light
+	Forgotten  int64 // incast flows that were replaced in a full table before they expired
+	MostFlows  int64 `state:"-"` // largest number of incast flows that a switch has tracked at a port
 }
 
 // maxIncast is the largest number of incast flows that a switch tracks at one port.

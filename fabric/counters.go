@@ -8,29 +8,29 @@ import (
 
 // Counters are totals of a network since it was built.
 type Counters struct { // packets; Injected does not include Duplicated
-	Injected, Delivered, Dropped                int64       `state:"count"` // packets
-	InjectedBytes, DeliveredBytes, DroppedBytes units.Bytes `state:"count"`
+	Injected, Delivered, Dropped                int64 // packets
+	InjectedBytes, DeliveredBytes, DroppedBytes units.Bytes
 	// packets marked CE, once for each port that marked them
-	Marks int64 `state:"count"`
+	Marks int64
 	// largest number of bytes that waited in one switch port
-	MaxQueue units.Bytes `state:"max"`
+	MaxQueue units.Bytes
 
-	Lost      int64       `state:"count"` // packets lost or corrupted on a link
-	LostBytes units.Bytes `state:"count"`
+	Lost      int64 // packets lost or corrupted on a link
+	LostBytes units.Bytes
 	// Cut is the number of packets that a link took with it when it went down (on it or waiting for
 	// it), that hosts sent into it while it was down, and that switches had no port for.
-	Cut             int64       `state:"count"`
-	CutBytes        units.Bytes `state:"count"`
-	Duplicated      int64       `state:"count"` // copies that links made, which count as injected a second time
-	DuplicatedBytes units.Bytes `state:"count"`
-	Late            int64       `state:"count"` // packets that links delivered late
-	CCM             CCMCounters `state:"inside"`
-	PathSwitches    int64       `state:"count"` // times that a balancing switch moved a flow to another port
-	Trimmed         int64       `state:"count"` // packets that switches cut to their headers
-	TrimmedBytes    units.Bytes `state:"count"` // what they cut off
+	Cut             int64
+	CutBytes        units.Bytes
+	Duplicated      int64 // copies that links made, which count as injected a second time
+	DuplicatedBytes units.Bytes
+	Late            int64 // packets that links delivered late
+	CCM             CCMCounters
+	PathSwitches    int64       // times that a balancing switch moved a flow to another port
+	Trimmed         int64       // packets that switches cut to their headers
+	TrimmedBytes    units.Bytes // what they cut off
 	// packets of a lossless class among Dropped: its headroom was too small
-	Overflows int64 `state:"count"`
-	Pauses    int64 `state:"count"` // frames sent that pause a class
+	Overflows int64
+	Pauses    int64 // frames sent that pause a class
 }
 
 // PortCounters are the counters of one port.
@@ -76,26 +76,26 @@ func (c *PortCounters) Add(k *PortCounters) {
 
 // coldCounters are the counters of a port that are off the fast path, and whether the port is down.
 type coldCounters struct {
-	from      NodeID              `state:"fixed"` // node at the start of the port
-	down      bool                `state:"value"` // its link is down
-	drops     int64               `state:"count"`
-	dropBytes units.Bytes         `state:"count"`
-	trims     int64               `state:"count"`
-	trimSize  units.Bytes         `state:"fixed"` // TrimConfig.Size
-	lost, cut int64               `state:"count"`
-	cutBy     []int64             `state:"idle"` // by each time that the port was down, see PortCounters.CutBy
-	pauses    [Classes]int64      `state:"count"`
-	paused    [Classes]units.Time `state:"count"` // total of the pauses that have ended
-	since     [Classes]units.Time `state:"idle"`  // start of the current pause
+	from      NodeID // node at the start of the port
+	down      bool   // its link is down
+	drops     int64
+	dropBytes units.Bytes
+	trims     int64
+	trimSize  units.Bytes // TrimConfig.Size
+	lost, cut int64
+	cutBy     []int64 // by each time that the port was down, see PortCounters.CutBy
+	pauses    [Classes]int64
+	paused    [Classes]units.Time // total of the pauses that have ended
+	since     [Classes]units.Time // start of the current pause
 }
 
 // ledger holds the packets of a network and counts their fates.
 type ledger struct {
-	pool  pool           `state:"idle"`
-	total Counters       `state:"inside"`
-	cold  []coldCounters `state:"inside"` // by port
+	pool  pool `state:"-"` // holds nothing that is in the network
+	total Counters
+	cold  []coldCounters // by port
 	// ports that are down, in the order they went down; shared by all partitions
-	downs *[]int32 `state:"fixed"`
+	downs *[]int32
 }
 
 // Counters returns the totals of all partitions.

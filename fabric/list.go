@@ -5,7 +5,10 @@ import "weft/units"
 // list is the packets in a queue or on a link, first in first out. It is linked through the packets
 // themselves: a packet is in one list at most, and a hop touches the packet's own cache line and no
 // other storage.
-type list struct{ first, last *Packet }
+type list struct {
+	_           struct{} `state:"-"` // no packet is in a network that is still
+	first, last *Packet
+}
 
 // push appends p. p.at must not change while p is in the list.
 func (l *list) push(p *Packet) {

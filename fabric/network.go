@@ -35,28 +35,31 @@ type Sink interface {
 // At one instant, a transmitter that becomes free first takes the next packet of its queue. A
 // packet that joins at that same instant queues behind it.
 type Network struct {
-	ledger `state:"inside"` // all packets, and counters of their fates
+	ledger `state:"count"` // all packets, and counters of their fates
 
-	events   *eventqueue.Queue `state:"fixed"`
-	sink     Sink              `state:"fixed"`
-	entities entities          `state:"fixed"`
-	ports    []port            `state:"inside"`
-	NICs     NICs              `state:"inside"` // what hosts ask about their NICs
-	routing  *routing          `state:"fixed"`
+	surroundings `state:"-"`
+	ports        []port
+	NICs         NICs // what hosts ask about their NICs
 
-	pfc       *flowControl  `state:"inside,memory of switches"`       // nil: no switch accounts for its memory
-	balancing *balancing    `state:"inside,paths of switches"`        // nil: no switch chooses a port for each packet
-	ccm       *coordination `state:"inside,coordination of switches"` // nil: no CCM
-	late      *late         `state:"inside,late packets"`             // nil: no link delivers packets late or twice
-	stations  *stations     `state:"inside,clocks of switches"`       // nil: no programs on switches
+	pfc       *flowControl  `state:",memory of switches"`            // nil: no switch accounts for its memory
+	balancing *balancing    `state:",paths of switches"`             // nil: no switch chooses a port for each packet
+	ccm       *coordination `state:"never,coordination of switches"` // nil: no CCM
+	late      *late         `state:"never,late packets"`             // nil: no link delivers packets late or twice
+	stations  *stations     // nil: no programs on switches
 
 	// by port: its largest queue before the last call of RestartMaxQueue; nil: there was none
-	earlier []units.Bytes `state:"max"`
+	earlier []units.Bytes
+}
 
-	Observers Observers `state:"fixed"` // callbacks
-	names     []string  `state:"fixed"` // of the switches
-
-	exchange exchange `state:"fixed"` // with other partitions
+// surroundings is what a network works with and does not change.
+type surroundings struct {
+	events    *eventqueue.Queue
+	sink      Sink
+	entities  entities
+	routing   *routing
+	Observers Observers // callbacks
+	names     []string  // of the switches
+	exchange  exchange  // with other partitions
 }
 
 // New builds an idle network and adds its entities to q. It returns an error that lists everything
@@ -79,11 +82,9 @@ func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 			cold:  make([]coldCounters, len(cfg.Ports)),
 			downs: new([]int32),
 		},
-		events:  q,
-		sink:    sink,
-		ports:   make([]port, len(cfg.Ports)),
-		routing: &routes,
-		pfc:     newFlowControl(cfg),
+		surroundings: surroundings{events: q, sink: sink, routing: &routes},
+		ports:        make([]port, len(cfg.Ports)),
+		pfc:          newFlowControl(cfg),
 	}
 	n.Observers.watched = noPort
 	n.NICs = NICs{ports: n.ports, of: make([]int32, cfg.Hosts), busy: make([]uint8, cfg.Hosts)}

@@ -4,11 +4,11 @@ import "weft/units"
 
 // NICs answers what hosts ask about their NICs.
 type NICs struct {
-	ports []port  `state:"fixed"` // all ports of the network
-	of    []int32 `state:"fixed"` // by host: the index of its NIC
+	ports []port  `state:"-"` // all ports of the network
+	of    []int32 // by host: the index of its NIC
 	// by host: what keeps its NIC from sending: bits linkBusy and isDown, and 1<<class for paused
 	// classes
-	busy []uint8 `state:"value"`
+	busy []uint8
 }
 
 // Bits of NICs.busy besides those of paused classes.

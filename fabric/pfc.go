@@ -90,9 +90,9 @@ func (f *frames) pop() frame {
 
 // flowControl is PFC and the memory of the switches that account for it.
 type flowControl struct {
-	memories []memory  `state:"inside,memory of switches"` // by switch
-	accounts []account `state:"inside,memory of switches"` // by port and class: at the switch at the port's far end
-	frames   []frames  `state:"idle"`                      // by port: in flight to it
+	memories []memory  // by switch
+	accounts []account // by port and class: at the switch at the port's far end
+	frames   []frames  // by port: in flight to it
 }
 
 func (f *flowControl) account(port int32, class uint8) *account {

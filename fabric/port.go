@@ -20,32 +20,37 @@ import (
 // hop is mostly the cache lines that it loads. So the fields are in three cache lines: what every
 // hop touches, what waiting packets touch, and what decides about waiting packets.
 type port struct {
-	flight  list        `state:"idle"`  // packets whose transmission has started, by arrival at the far end
-	freeAt  units.Time  `state:"idle"`  // end of the last transmission that has started
-	delay   units.Time  `state:"fixed"` // propagation delay
-	packets int64       `state:"count"` // packets whose transmission has started
-	bytes   units.Bytes `state:"count"` // sum of their sizes
-	waiting int32       `state:"idle"`  // packets in the queues
-	to      NodeID      `state:"fixed"` // node at the far end
+	flight  list       // packets whose transmission has started, by arrival at the far end
+	freeAt  units.Time `state:"-"`    // end of the last transmission that has started
+	delay   units.Time `state:"span"` // propagation delay
+	begun   `state:"count"`
+	waiting int32  // packets in the queues
+	to      NodeID // node at the far end
 	// transmission time of a byte in ps; 0: not a whole number or too large, ask line
-	perByte int32  `state:"fixed"`
-	held    uint8  `state:"value"` // bit mask of paused classes
-	traits  traits `state:"fixed"` // bit mask of properties
-	farEnd  farEnd `state:"fixed"` // which partition the far end is in
+	perByte int32
+	held    uint8  // bit mask of paused classes
+	traits  traits // bit mask of properties
+	farEnd  farEnd // which partition the far end is in
 
-	classes  [Classes]class `state:"idle"`
-	maxQueue units.Bytes    `state:"max"`   // largest number of bytes that waited
-	index    int32          `state:"fixed"` // in Config.Ports
+	classes  [Classes]class
+	maxQueue units.Bytes `state:"-"` // largest number of bytes that waited
+	index    int32       // in Config.Ports
 
-	buffer units.Bytes `state:"fixed"` // largest number of bytes that may wait; unlimited for a NIC
-	ecn    ECNConfig   `state:"fixed"`
-	random uint64      `state:"value,random draws of switches"` // state of the draws for marking
-	marks  int64       `state:"count"`                          // packets marked CE here
+	buffer units.Bytes // largest number of bytes that may wait; unlimited for a NIC
+	ecn    ECNConfig
+	random uint64 `state:",random draws of switches"` // state of the draws for marking
+	marks  int64  `state:"count"`                     // packets marked CE here
 	// nil: the link delivers every packet once, intact and in order
-	errors *linkErrors `state:"inside,random draws of links"`
+	errors *linkErrors `state:",random draws of links"`
 
-	line units.Line `state:"value"` // rate of the link
-	_    [5]uint64  `state:"fixed"`
+	line units.Line `state:"span"` // rate of the link
+	_    [5]uint64
+}
+
+// begun counts the packets whose transmission has started.
+type begun struct {
+	packets int64
+	bytes   units.Bytes // sum of their sizes
 }
 
 // paused reports whether the far end has paused a class.

@@ -14,60 +14,71 @@ import (
 // Host is one host of a lab. It is not safe for concurrent use: one goroutine owns it.
 type Host struct {
 	// What every packet reads and writes comes first, in few cache lines.
-	halts     halts               `state:"fixed"`
-	endpoint  *transport.Endpoint `state:"inside"`
-	clock     *clock              `state:"fixed"`   // nil: the host's clock shows lab time
-	noise     *background         `state:"fixed"`   // nil: no background traffic
-	arriving  *inbound            `state:"idle"`    // message of the packet between Receive and Deliver
-	offset    units.Bytes         `state:"idle"`    // where in arriving the part on this connection begins
-	err       error               `state:"idle"`    // why the host has failed, or nil
-	bytes     Bytes               `state:"fixed"`   // memory, if it holds bytes, otherwise nil
-	in        []inLink            `state:"inside"`  // by connection
-	done      units.Bytes         `state:"count"`   // bytes received so far
-	corrupt   []units.Time        `state:"fixed"`   // Plan.Corrupt, those to come
-	nextStart units.Time          `state:"instant"` // when the next item or repetition starts, or units.Never
-	over      int                 `state:"own"`     // number of items that are done
-	runs      []run               `state:"own"`     // items, in the order of the plan
-	passed    bool                `state:"value"`   // lab time has passed Plan.Until
-	started   bool                `state:"fixed"`
+	halts     halts
+	endpoint  *transport.Endpoint
+	clock     *clock       // nil: the host's clock shows lab time
+	noise     *background  // nil: no background traffic
+	arriving  *inbound     // message of the packet between Receive and Deliver
+	offset    units.Bytes  // where in arriving the part on this connection begins
+	err       error        // why the host has failed, or nil
+	in        []inLink     // by connection
+	done      units.Bytes  `state:"count"` // bytes received so far
+	corrupt   []units.Time // Plan.Corrupt, those to come
+	nextStart units.Time   // when the next item or repetition starts, or units.Never
+	passed    bool         // lab time has passed Plan.Until
+	started   bool
 
-	stopped func() bool `state:"fixed"` // see Interrupt; nil: never
+	means  `state:"-"`
+	agenda `state:"-"`
 
-	plan   Plan      `state:"fixed"`
-	memory Memory    `state:"fixed"` // nil: results are not verified
-	skip   []int32   `state:"fixed"` // by run: the next run that starts at an instant of its own
-	prior  []int32   `state:"fixed"` // by run: the one before it that is not called
-	first  int       `state:"own"`   // all runs before this one are over
-	out    []outLink `state:"idle"`  // by connection
+	expected   int    // number of flows that the endpoint was told to expect
+	computed   uint64 // number of computations so far
+	unreceived int64  // packets that arrived while it was halted
+}
 
-	expected int `state:"value"` // number of flows that the endpoint was told to expect
+// means is what a host works with.
+type means struct {
+	bytes   Bytes       // memory, if it holds bytes, otherwise nil
+	memory  Memory      // nil: results are not verified
+	spoiler Spoiler     // memory, if it is a Spoiler, otherwise nil
+	stopped func() bool // see Interrupt; nil: never
+
+	// free is records of messages for reuse, and rooms staging buffers.
+	free  []*inbound
+	rooms [][]byte
+}
+
+// agenda is a host's plan, where it is in it, and the records of what it has done. Whoever skips
+// steps has the host itself move it (Skip).
+type agenda struct {
+	over  int       // number of items that are done
+	runs  []run     // items, in the order of the plan
+	first int       // all runs before this one are over
+	skip  []int32   // by run: the next run that starts at an instant of its own
+	prior []int32   // by run: the one before it that is not called
+	out   []outLink // by connection
+	wakes wakes     // computations in progress
 
 	// flows and dones are the records of messages and repetitions.
-	flows flowLog     `state:"own"`
-	dones []Done      `state:"own"`
-	total units.Bytes `state:"fixed"` // bytes to be received in all
-
-	unreceived int64 `state:"count"` // packets that arrived while it was halted
-
-	wakes    wakes  `state:"idle"`  // computations in progress
-	computed uint64 `state:"value"` // number of computations so far
-
-	spoiler Spoiler `state:"fixed"` // memory, if it is a Spoiler, otherwise nil
+	flows flowLog
+	dones []Done
+	total units.Bytes // bytes to be received in all
 
 	// kinds and firsts are what kind has found so far: by run, the first that is like it, and
 	// these.
-	kinds, firsts []int32 `state:"fixed"`
+	kinds, firsts []int32
 
-	// free is records of messages for reuse, and rooms staging buffers.
-	free  []*inbound `state:"idle"`
-	rooms [][]byte   `state:"idle"`
+	plan Plan
 }
 
 // New returns the host of a plan. mem holds its buffers; with nil, only the network is studied and
 // nothing is verified. obs, which may be nil, observes the transport. New returns an error if the
 // plan contradicts itself.
 func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
-	h := &Host{plan: p, memory: mem, nextStart: units.Never, runs: make([]run, len(p.Items)), passed: p.Until == 0}
+	h := &Host{
+		nextStart: units.Never, passed: p.Until == 0,
+		means: means{memory: mem}, agenda: agenda{plan: p, runs: make([]run, len(p.Items))},
+	}
 	if p.Endpoint.Host != p.Host {
 		return nil, fmt.Errorf("host %s: its endpoint is of host %d, not %d", p.Name, p.Endpoint.Host, p.Host)
 	}

@@ -47,14 +47,19 @@ type outbound struct {
 
 // inLink is a connection that ends here.
 type inLink struct {
-	conn transport.ConnID `state:"fixed"`
-	src  transport.HostID `state:"fixed"`
-	uses []use            `state:"fixed"` // in order of items
-	last *inbound         `state:"idle"`  // message of the last packet; nil: none, or it is complete
-	tag  uint32           `state:"idle"`  // tag of last on this connection
-	off  units.Bytes      `state:"idle"`  // offset in last of the part that arrives by this connection
-	size units.Bytes      `state:"idle"`  // size of that part
-	got  units.Bytes      `state:"count"` // bytes of all messages that have arrived
+	conn    transport.ConnID
+	src     transport.HostID
+	got     units.Bytes `state:"count"` // bytes of all messages that have arrived
+	arrived `state:"-"`
+}
+
+// arrived is the message that arrives on a connection, and which may follow.
+type arrived struct {
+	uses []use       // in order of items
+	last *inbound    // nil: none, or it is complete
+	tag  uint32      // tag of last on this connection
+	off  units.Bytes // offset in last of the part that arrives by this connection
+	size units.Bytes // size of that part
 }
 
 // find returns the index in sent of a message that is not acknowledged, or -1.

@@ -69,7 +69,10 @@ func (h *Host) Between() bool {
 }
 
 // Rest forgets what does not matter any more between repetitions: see transport.Endpoint.
-func (h *Host) Rest(now units.Time) { h.endpoint.Rest(now) }
+func (h *Host) Rest(now units.Time) {
+	h.arriving, h.offset = nil, 0
+	h.endpoint.Rest(now)
+}
 
 // Where returns where the host is, between two repetitions, for Again and Skip.
 func (h *Host) Where() any { return h.standing() }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/fabric"
 	"weft/internal/state"
 	"weft/results/stats"
 	"weft/units"
@@ -26,8 +27,7 @@ import (
 // cycles as follow: instants, positions of hosts, results. A last step is always left, whose events
 // end the run.
 //
-// What a state is, its types say by the tags of their fields: package state. A type that does not
-// say it is never the same as before.
+// What a state is, types say: package state. What cannot be compared is never the same as before.
 
 // Stepping is a Host that can skip what it did before.
 type Stepping interface {
@@ -314,19 +314,22 @@ func (k *steps) look(s *Sim, at units.Time) (*begun, error) {
 
 // roots returns what the state of the run consists of.
 func (s *Sim) roots() []any {
-	all := []any{s.net, &timers{s.hosts}}
+	e := &engine{}
+	all := []any{s.net, e}
 	for _, p := range s.partitions[1:] {
-		all = append(all, p.net.Totals())
+		e.totals = append(e.totals, p.net.Totals())
 	}
 	for i := range s.hosts {
+		e.hosts = append(e.hosts, &s.hosts[i].waiting)
 		all = append(all, s.hosts[i].host)
 	}
 	return all
 }
 
-// timers is the timers of hosts, as a state.
-type timers struct {
-	hosts []hostState `state:"inside,timers of hosts"`
+// engine is the state of the engine itself.
+type engine struct {
+	hosts  []*waiting         `state:",timers of hosts"`
+	totals []*fabric.Counters `state:"count"` // of all partitions but the first
 }
 
 // find returns the latest step that began in the same state as now and after which the same work

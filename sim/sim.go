@@ -199,14 +199,19 @@ type partition struct {
 
 // hostState is the engine's state of a host.
 type hostState struct {
-	host      Host          `state:"fixed"`
-	partition *partition    `state:"fixed"`
-	timer     units.Time    `state:"instant"` // instant for which its entity is armed, or units.Never
-	advanced  units.Time    `state:"idle"`    // when Advance was last called
-	spins     int32         `state:"idle"`    // number of calls of Advance at that instant
-	entity    eventqueue.ID `state:"fixed"`
-	done      bool          `state:"value"`
-	_         int64         `state:"fixed"` // one cache line each
+	host      Host
+	partition *partition
+	waiting
+	advanced units.Time // when Advance was last called
+	spins    int32      // number of calls of Advance at that instant
+	entity   eventqueue.ID
+	_        int64 // one cache line each
+}
+
+// waiting is what a host waits for.
+type waiting struct {
+	timer units.Time // instant for which its entity is armed, or units.Never
+	done  bool
 }
 
 // New builds a run of hosts over the network that cfg describes. hosts[h] is host h of cfg.
@@ -251,7 +256,7 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 			p = s.partitions[opts.Parts[h]]
 		}
 		p.working++
-		s.hosts[h] = hostState{host: hosts[h], partition: p, timer: units.Never, advanced: -1}
+		s.hosts[h] = hostState{host: hosts[h], partition: p, waiting: waiting{timer: units.Never}, advanced: -1}
 		p.own = append(p.own, int32(h))
 		if c, ok := any(hosts[h]).(Controls); ok {
 			if s.controls == nil {

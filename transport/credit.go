@@ -156,7 +156,7 @@ func (c *creditScheme) initial(l cc.Link) units.Bytes {
 // sending returns the credit of a sending half.
 func (c *creditScheme) sending(l cc.Link) *credits {
 	most := max(c.initial(l), l.Packet)
-	return &credits{have: most, most: most, speculating: true, windowed: c.windowed, asked: minTime / 2}
+	return &credits{have: most, most: most, speculating: true, windowed: c.windowed, asked: units.LongAgo}
 }
 
 // receiving returns the credit of the receiving half with an index at a host.

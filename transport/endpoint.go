@@ -18,28 +18,37 @@ import (
 // may send take turns.
 type Endpoint struct {
 	// The fields of every packet come first, so that they share cache lines.
-	senders     []sender    `state:"inside"`
-	receivers   []receiver  `state:"inside"`
-	sent        int32       `state:"idle"`   // index of the sender that was looked up last
-	received    int32       `state:"idle"`   // index of the receiver that was looked up last
-	round       round       `state:"idle"`   // senders that may send
-	timers      timers      `state:"inside"` // by index of sender
-	replies     fifo[reply] `state:"idle"`   // acknowledgements and notifications that wait for the NIC
-	expected    int         `state:"value"`  // receivers with announced flows; see Expect
-	observed    int         `state:"value"`  // receivers with an unfinished flow, according to its packets
-	events      fifo[Event] `state:"idle"`   // for Poll
-	clockOffset units.Time  `state:"value"`  // see SetClockOffset
+	senders      []sender
+	receivers    []receiver
+	timers       timers     // by index of sender
+	expected     int        // receivers with announced flows; see Expect
+	observed     int        // receivers with an unfinished flow, according to its packets
+	clockOffset  units.Time `state:"span"` // see SetClockOffset
+	outbox       `state:"-"`
+	surroundings `state:"-"`
+	counters     Counters `state:"count"`
+}
 
-	cfg      Config            `state:"fixed"`
-	arrivals ArrivalObserver   `state:"fixed"` // cfg.Observer, if it is one
-	counters Counters          `state:"count"`
-	conns    map[ConnID]int32  `state:"fixed"` // index in senders, or ^index in receivers
-	flows    map[flowKey]int32 `state:"fixed"` // senders whose packets have a coordination tag
-	timedOut []TimedOut        `state:"idle"`  // the first maxTimedOut
-	records  fifo[records]     `state:"idle"`  // telemetry of the replies that have room for it, in order
-	sacks    fifo[wire.Sack]   `state:"idle"`  // the replies that are selective acknowledgements, in order
-	rejects  fifo[wire.Reject] `state:"idle"`  // the replies that are rejections, in order
-	pacer    pacer             `state:"idle"`  // of credits
+// outbox is what waits in an endpoint, and means nothing while it is still.
+type outbox struct {
+	sent     int32             // index of the sender that was looked up last
+	received int32             // index of the receiver that was looked up last
+	round    round             // senders that may send
+	replies  fifo[reply]       // acknowledgements and notifications that wait for the NIC
+	events   fifo[Event]       // for Poll
+	records  fifo[records]     // telemetry of the replies that have room for it, in order
+	sacks    fifo[wire.Sack]   // the replies that are selective acknowledgements, in order
+	rejects  fifo[wire.Reject] // the replies that are rejections, in order
+	pacer    pacer             // of credits
+}
+
+// surroundings is what an endpoint looks things up in, and what it remembers for others.
+type surroundings struct {
+	cfg      Config
+	arrivals ArrivalObserver   // cfg.Observer, if it is one
+	conns    map[ConnID]int32  // index in senders, or ^index in receivers
+	flows    map[flowKey]int32 // senders whose packets have a coordination tag
+	timedOut []TimedOut        // the first maxTimedOut
 }
 
 // Counters count the packets and events of an endpoint since New.
@@ -91,7 +100,10 @@ func New(cfg Config) (*Endpoint, error) {
 		return nil, err
 	}
 	arrivals, _ := cfg.Observer.(ArrivalObserver)
-	return &Endpoint{cfg: cfg, arrivals: arrivals, conns: make(map[ConnID]int32), round: newRound()}, nil
+	return &Endpoint{
+		outbox:       outbox{round: newRound()},
+		surroundings: surroundings{cfg: cfg, arrivals: arrivals, conns: make(map[ConnID]int32)},
+	}, nil
 }
 
 // Open adds the half of a connection that lies at this host. It returns an error if the Spec is
@@ -143,10 +155,9 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	echo := newEcho(s.Forward, sch.telemetry)
 	l := linkOf(cfg, s, sch)
 	n := sender{
-		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, spaced: sch.spaced, mtu: cfg.MTU, forward: s.Forward,
-		full: l.Baseline,
-		ctl:  sch.controller(l), echo: echo, perPacket: l.Packet - cfg.MTU, paths: sch.paths,
-		rto: newRTO(s, l),
+		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, spaced: sch.spaced, mtu: cfg.MTU,
+		ctl: sch.controller(l), echo: echo, perPacket: l.Packet - cfg.MTU, rto: newRTO(s, l),
+		route: route{full: l.Baseline, forward: s.Forward, paths: sch.paths},
 	}
 	n.chooser = sch.chooser(l, cfg.Seed, n.ctl.Window())
 	if sch.selective {

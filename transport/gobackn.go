@@ -18,8 +18,8 @@ const (
 
 // receiveOrder is the receiving side.
 type receiveOrder struct {
-	expected uint64 `state:"idle"`
-	asked    bool   `state:"value"` // a NAK for expected was sent; there is no second one until expected arrives
+	expected uint64 `state:"-"` // the sender goes on from any number in the same way
+	asked    bool   // a NAK for expected was sent; there is no second one until expected arrives
 }
 
 // classify returns what to do with packet psn. The caller calls take if it accepts an inOrder

@@ -8,25 +8,25 @@ import (
 
 // receiver is the receiving half of a connection.
 type receiver struct {
-	id       ConnID      `state:"fixed"`
-	src      HostID      `state:"fixed"`
-	srcPort  uint16      `state:"fixed"`
-	feedback cc.Receiver `state:"inside,congestion control"`
+	id       ConnID
+	src      HostID
+	srcPort  uint16
+	feedback cc.Receiver `state:",congestion control"`
 
 	// Replies leave from srcPort + the path of the last packet from the sender: where its packets
 	// take many paths, replies do too, and one bad link on the way back does not stop them all.
-	replyPort uint16 `state:"value"`
+	replyPort uint16
 
-	order    receiveOrder `state:"inside"`
-	arrivals *arrivals    `state:"inside,loss recovery"` // selective repeat; nil: go-back-N
-	grants   *grants      `state:"inside,credits"`       // nil: no credits
-	expected int          `state:"value"`                // announced flows that have not ended; see Endpoint.Expect
+	order    receiveOrder
+	arrivals *arrivals `state:",loss recovery"` // selective repeat; nil: go-back-N
+	grants   *grants   // nil: no credits
+	expected int       // announced flows that have not ended; see Endpoint.Expect
 	// packets of a flow have arrived, but not its last; stays set if the sender dies
-	active bool `state:"value"`
+	active bool
 
 	// The message that is arriving, and its bytes so far; arrived is 0 between messages.
-	message Message     `state:"idle"`
-	arrived units.Bytes `state:"idle"`
+	message Message
+	arrived units.Bytes
 }
 
 // fits reports whether an in-order packet continues where the last one ended.

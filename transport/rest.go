@@ -29,25 +29,44 @@ func (e *Endpoint) Still() bool {
 	return true
 }
 
-// Rest forgets what does not matter any more while the endpoint is still: see cc.Resting. What
-// follows does not change.
+// Rest forgets what does not matter any more while the endpoint is still, so that two of which the
+// same follows are in equal states: see cc.Resting. What follows does not change.
 func (e *Endpoint) Rest(now units.Time) {
 	for i := range e.senders {
 		s := &e.senders[i]
-		start, known := units.Bandwidth(0), false
-		if c, ok := s.ctl.(cc.Resting); ok {
-			start, known = c.Rest(now)
+		if rest(now, s.ctl) && !s.timing() {
+			if rate := s.ctl.PacingRate(); rate == 0 || s.paced+rate.TransmitTime(s.pacedSize) <= now {
+				s.paced = units.LongAgo
+			}
 		}
-		if s.pacedSize == 0 || known && (start == 0 || s.paced+start.TransmitTime(s.pacedSize) <= now) {
-			s.paced = longAgo
+		if s.pacedSize == 0 {
+			s.paced = units.LongAgo
 		}
+		rest(now, s.chooser)
+		s.next = -1
+		s.rto.rest()
 	}
 	for i := range e.receivers {
-		if r, ok := e.receivers[i].feedback.(cc.RestingReceiver); ok {
-			r.Rest(now)
-		}
+		r := &e.receivers[i]
+		rest(now, r.feedback)
+		r.message = Message{}
 	}
 }
 
-// longAgo is before every instant, and can be added to.
-const longAgo = minTime / 2
+// timing reports whether the controller has a deadline.
+func (s *sender) timing() bool {
+	if s.timed == nil {
+		return false
+	}
+	_, ok := s.timed.Deadline()
+	return ok
+}
+
+// rest has something forget, and reports whether it can.
+func rest(now units.Time, x any) bool {
+	r, ok := x.(cc.Resting)
+	if ok {
+		r.Rest(now)
+	}
+	return ok
+}

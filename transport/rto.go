@@ -10,16 +10,19 @@ import (
 // rto is the retransmission timer of a connection: the estimate of RFC 6298 with a minimum, doubled
 // on each timeout in a row.
 type rto struct {
-	floor    units.Time `state:"fixed"` // minimum
-	baseRTT  units.Time `state:"fixed"` // of the idle path
-	srtt     units.Time `state:"value"` // smoothed RTT; 0: no sample yet
-	rttvar   units.Time `state:"value"` // mean deviation of the RTT
-	tries    int32      `state:"value"` // timeouts since something new was acknowledged
-	maxTries int32      `state:"fixed"`
-	at       units.Time `state:"idle"` // when it expires, while anything is in flight
-	wait     units.Time `state:"idle"` // for how long it was set
-	since    units.Time `state:"idle"` // when something new was acknowledged, or else first sent
+	floor    units.Time // minimum
+	baseRTT  units.Time // of the idle path
+	srtt     units.Time // smoothed RTT; 0: no sample yet
+	rttvar   units.Time // mean deviation of the RTT
+	tries    int32      // timeouts since something new was acknowledged
+	maxTries int32
+	at       units.Time // when it expires, while anything is in flight
+	wait     units.Time // for how long it was set
+	since    units.Time // when something new was acknowledged, or else first sent
 }
+
+// rest forgets the last time that the timer was set.
+func (r *rto) rest() { r.at, r.wait, r.since = 0, 0, 0 }
 
 // newRTO returns the timer of a connection. Its minimum is at least four base RTTs; ours.
 func newRTO(s *Spec, l cc.Link) rto {

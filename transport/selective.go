@@ -22,21 +22,27 @@ const MaxThreshold = maxSpan
 
 // arrivals is the state of a receiving half. Sizes are bytes on the wire.
 type arrivals struct {
-	expected   uint64      `state:"idle"`  // EPSN: all packets before it have arrived
-	have       bitmap      `state:"idle"`  // packets after expected that have arrived
-	top        uint64      `state:"idle"`  // 1 + the last packet in have
-	outOfOrder int         `state:"idle"`  // number of packets in have
-	bytes      units.Bytes `state:"idle"`  // size of all packets that have arrived, without duplicates
-	since      units.Bytes `state:"value"` // part of bytes since the last acknowledgement
-	lowest     uint64      `state:"idle"`  // lowest packet that arrived since then; noPacket: none
-	every      units.Bytes `state:"fixed"` // an acknowledgement is due after this many bytes
-	fin        uint64      `state:"idle"`  // 1 + the last packet with the Fin flag
+	placed `state:"-"`
+	since  units.Bytes // part of bytes since the last acknowledgement
+	every  units.Bytes // an acknowledgement is due after this many bytes
 	// switches trim packets: a closed gap needs no acknowledgement; see trimmed.go
-	patient bool      `state:"fixed"`
-	asked   bool      `state:"value"` // patient: an acknowledgement was requested while packets were missing
-	open    []partial `state:"idle"`  // incomplete messages
-	rated   bool      `state:"fixed"` // acknowledgements carry a base rate
-	room    uint8     `state:"fixed"` // records of telemetry for which data packets have room
+	patient bool
+	asked   bool  // patient: an acknowledgement was requested while packets were missing
+	rated   bool  // acknowledgements carry a base rate
+	room    uint8 // records of telemetry for which data packets have room
+}
+
+// placed is which packets have arrived. A receiver without a gap goes on from any number in the
+// same way.
+type placed struct {
+	expected   uint64      // EPSN: all packets before it have arrived
+	have       bitmap      // packets after expected that have arrived
+	top        uint64      // 1 + the last packet in have
+	outOfOrder int         // number of packets in have
+	bytes      units.Bytes // size of all packets that have arrived, without duplicates
+	lowest     uint64      // lowest packet that arrived since the last acknowledgement; noPacket: none
+	fin        uint64      // 1 + the last packet with the Fin flag
+	open       []partial   // incomplete messages
 }
 
 // noPacket is the value of arrivals.lowest without packets.
@@ -51,7 +57,8 @@ type partial struct {
 
 func newArrivals(s *Spec, sch scheme) *arrivals {
 	x := &arrivals{
-		every: s.Selective.ackEvery(), lowest: noPacket, patient: sch.trims, rated: FactsFor(s.Kind, s.CC).BaseRate,
+		placed: placed{lowest: noPacket},
+		every:  s.Selective.ackEvery(), patient: sch.trims, rated: FactsFor(s.Kind, s.CC).BaseRate,
 	}
 	if sch.telemetry {
 		x.room = s.Forward.room()
@@ -162,51 +169,65 @@ func (x *arrivals) segment(psn uint64) (base, mask uint64) {
 // flight is the state of a sending half beside sendOrder, whose next is the first packet that was
 // never sent and whose acked is EPSN. Sizes are bytes on the wire.
 type flight struct {
-	arrived    bitmap `state:"idle"` // packets from acked that have arrived, by the acknowledgements so far
-	lost       bitmap `state:"idle"` // packets claimed lost that wait for retransmission
-	waiting    int    `state:"idle"` // number of packets in lost
-	lowestLost uint64 `state:"idle"` // no packet in lost is before it
-
-	sent     units.Bytes `state:"idle"` // bytes_sent: counts every transmission
-	received units.Bytes `state:"idle"` // bytes_recvd: reported by the receiver, without duplicates
-	claimed  units.Bytes `state:"idle"` // bytes_claimed_retransmit: counts every time that a packet is claimed lost
-
-	highest uint64 `state:"idle"` // 1 + the last packet that is known to have arrived
-	until   uint64 `state:"idle"` // recovery lasts until all packets before it have arrived; 0: none
-	// if received exceeds it, retransmissions were lost; MaxInt64 while some still wait
-	mark units.Bytes `state:"idle"`
-	span uint64      `state:"fixed"` // max. packets from acked to next
-
-	every     units.Bytes `state:"fixed"` // the receiver acknowledges after this many bytes
-	threshold int         `state:"fixed"` // min. packets out of order that indicate a loss
-	windowed  bool        `state:"fixed"` // it takes a window of packets out of order, at least threshold
-	rated     bool        `state:"fixed"` // acknowledgements of data carry a base rate
-
-	left       units.Time `state:"idle"` // when the last packet left, or the busy period began
-	netRTT     units.Time `state:"fixed"`
-	baseRTT    units.Time `state:"fixed"`
-	probeAfter units.Time `state:"fixed"` // a probe leaves after this long without an acknowledgement
-	probeAt    units.Time `state:"idle"`  // when the next probe is due, while anything is in flight
-	probing    bool       `state:"idle"`  // a probe waits to leave
-	probes     int        `state:"idle"`  // probes since the last acknowledgement of something new
-	probeDue   units.Time `state:"idle"`  // when the last probe was to arrive at the receiver; identifies its answer
-	probeNext  uint64     `state:"idle"`  // the first packet that was not sent before the last probe
-	others     int        `state:"idle"`  // acknowledgements since the last probe
+	transit `state:"-"`
+	habits  `state:"span"`
 
 	// departures has the timers of packets where switches trim them. There are no probes but those
 	// that ask for credit or for an acknowledgement, and probeAt is when the first timer expires.
 	// nil: losses are inferred.
-	departures *departures `state:"inside,timers of packets"`
-	asking     uint64      `state:"idle"`  // departures: the last packet that requested an acknowledgement
-	asked      bool        `state:"value"` // departures: a probe requested one, and is not answered yet
+	departures *departures `state:"never,timers of packets"`
+	asked      bool        // departures: a probe requested one, and is not answered yet
+}
+
+// transit is what is known of the packets in flight. It means nothing while there are none.
+type transit struct {
+	arrived    bitmap // packets from acked that have arrived, by the acknowledgements so far
+	lost       bitmap // packets claimed lost that wait for retransmission
+	waiting    int    // number of packets in lost
+	lowestLost uint64 // no packet in lost is before it
+
+	sent     units.Bytes // bytes_sent: counts every transmission
+	received units.Bytes // bytes_recvd: reported by the receiver, without duplicates
+	claimed  units.Bytes // bytes_claimed_retransmit: counts every time that a packet is claimed lost
+
+	highest uint64 // 1 + the last packet that is known to have arrived
+	until   uint64 // recovery lasts until all packets before it have arrived; 0: none
+	// if received exceeds it, retransmissions were lost; MaxInt64 while some still wait
+	mark units.Bytes
+
+	left      units.Time // when the last packet left, or the busy period began
+	probeAt   units.Time // when the next probe is due, while anything is in flight
+	probing   bool       // a probe waits to leave
+	probes    int        // probes since the last acknowledgement of something new
+	probeDue  units.Time // when the last probe was to arrive at the receiver; identifies its answer
+	probeNext uint64     // the first packet that was not sent before the last probe
+	others    int        // acknowledgements since the last probe
+	asking    uint64     // departures: the last packet that requested an acknowledgement
+}
+
+// habits is how a sender repairs losses: it never changes.
+type habits struct {
+	span uint64 // max. packets from acked to next
+
+	every     units.Bytes // the receiver acknowledges after this many bytes
+	threshold int         // min. packets out of order that indicate a loss
+	windowed  bool        // it takes a window of packets out of order, at least threshold
+	rated     bool        // acknowledgements of data carry a base rate
+
+	netRTT     units.Time
+	baseRTT    units.Time
+	probeAfter units.Time // a probe leaves after this long without an acknowledgement
 }
 
 // newFlight returns the state of a sending half before its first packet.
 func newFlight(s *Spec, l cc.Link, sch scheme) *flight {
 	f := &flight{
-		span: min(sch.span(l), maxSpan), every: s.Selective.ackEvery(), threshold: s.Selective.Threshold,
-		windowed: sch.windowed, rated: FactsFor(s.Kind, s.CC).BaseRate,
-		netRTT: l.NetRTT, baseRTT: l.BaseRTT, probeDue: minTime,
+		transit: transit{probeDue: minTime},
+		habits: habits{
+			span: min(sch.span(l), maxSpan), every: s.Selective.ackEvery(), threshold: s.Selective.Threshold,
+			windowed: sch.windowed, rated: FactsFor(s.Kind, s.CC).BaseRate,
+			netRTT: l.NetRTT, baseRTT: l.BaseRTT,
+		},
 	}
 	if f.threshold == 0 {
 		f.threshold = DefaultThreshold

@@ -14,46 +14,67 @@ const perPacket = wire.DataSize + wire.Overhead
 type sender struct {
 	// The fields that every packet and every acknowledgement read come first, so that they share
 	// cache lines.
-	id        ConnID        `state:"fixed"`
-	dst       HostID        `state:"fixed"`
-	srcPort   uint16        `state:"fixed"`
-	ect       bool          `state:"fixed"`
-	ready     bool          `state:"value"` // in the endpoint's round
-	failed    bool          `state:"value"` // retries are exhausted
-	spaced    bool          `state:"fixed"` // timeouts follow the pacing rate
-	sawCC     bool          `state:"value"` // the CC indicator that the observer saw last
-	next      int32         `state:"idle"`  // next sender in the round
-	ctl       cc.Controller `state:"inside,congestion control"`
-	order     sendOrder     `state:"idle"`
-	queued    uint64        `state:"idle"`                 // 1 + the last packet of all messages
-	flight    *flight       `state:"inside,loss recovery"` // selective repeat; nil: go-back-N
-	credits   *credits      `state:"inside,credits"`       // nil: no credits
-	echo      *echo         `state:"inside,telemetry"`     // telemetry; nil: none
-	chooser   path.Chooser  `state:"inside,paths"`
-	timed     cc.Timed      `state:"fixed"` // ctl, or nil
-	held      cc.Held       `state:"fixed"` // ctl, or nil
-	failing   cc.Failing    `state:"fixed"` // ctl, or nil
-	mtu       units.Bytes   `state:"fixed"`
-	perPacket units.Bytes   `state:"fixed"` // overhead of every data packet on the wire
+	id        ConnID
+	dst       HostID
+	srcPort   uint16
+	ect       bool
+	ready     bool          // in the endpoint's round
+	failed    bool          // retries are exhausted
+	spaced    bool          // timeouts follow the pacing rate
+	sawCC     bool          // the CC indicator that the observer saw last
+	next      int32         // next sender in the round
+	ctl       cc.Controller `state:",congestion control"`
+	sequence  `state:"-"`
+	flight    *flight      `state:",loss recovery"` // selective repeat; nil: go-back-N
+	credits   *credits     // nil: no credits
+	echo      *echo        // telemetry; nil: none
+	chooser   path.Chooser `state:",paths"`
+	abilities `state:"-"`
+	mtu       units.Bytes
+	perPacket units.Bytes // overhead of every data packet on the wire
 
 	// Pacing: the last packet occupies [paced, paced + pacedSize at the pacing rate].
-	paced     units.Time  `state:"instant"`
-	pacedSize units.Bytes `state:"value"` // 0: nothing has left yet
+	paced     units.Time
+	pacedSize units.Bytes // 0: nothing has left yet
 
-	coordinated cc.Coordinated  `state:"fixed"` // ctl, or nil
-	sawWindow   units.Bytes     `state:"value"` // the window that the observer saw last; 0: none
-	sawRate     units.Bandwidth `state:"value"`
-	rto         rto             `state:"inside,loss recovery"`
+	sawWindow units.Bytes // the window that the observer saw last; 0: none
+	sawRate   units.Bandwidth
+	rto       rto `state:"span,loss recovery"`
 
-	messages fifo[sending] `state:"idle"` // from the one that holds packet order.acked
-	cursor   int           `state:"idle"` // index of the message that holds packet order.next
-	offset   units.Bytes   `state:"idle"` // of packet order.next in that message
-	bytes    units.Bytes   `state:"idle"` // size on the wire of all packets queued so far
+	sendings `state:"-"`
 
-	full    units.Time `state:"fixed"` // delay of a full packet on the idle path
-	forward Path       `state:"fixed"`
-	resent  int        `state:"count"` // retransmissions
-	paths   int        `state:"fixed"` // number of source ports
+	resent int `state:"count"` // retransmissions
+	route  `state:"span"`
+}
+
+// route is the path of a sender's packets while it is idle, and how many there are.
+type route struct {
+	full    units.Time // delay of a full packet on the idle path
+	forward Path
+	paths   int // number of source ports
+}
+
+// sequence is where a sender is in its packets. A sender that is idle goes on from any number in
+// the same way.
+type sequence struct {
+	order  sendOrder
+	queued uint64 // 1 + the last packet of all messages
+}
+
+// abilities is what the controller of a connection can do beside cc.Controller; nil: it cannot.
+type abilities struct {
+	timed       cc.Timed
+	held        cc.Held
+	failing     cc.Failing
+	coordinated cc.Coordinated
+}
+
+// sendings is the messages of a sender. That of an idle one is empty.
+type sendings struct {
+	messages fifo[sending] // from the one that holds packet order.acked
+	cursor   int           // index of the message that holds packet order.next
+	offset   units.Bytes   // of packet order.next in that message
+	bytes    units.Bytes   // size on the wire of all packets queued so far
 }
 
 // sending is a message that is not completely acknowledged.

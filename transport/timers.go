@@ -7,14 +7,14 @@ import "weft/units"
 // than the endpoint. Entities due at the same instant fire in the order of their numbers, so that a
 // run is deterministic.
 type timers struct {
-	heap []timer `state:"inside"`
-	pos  []int32 `state:"value"` // by entity: index in heap, or -1
+	heap []timer
+	pos  []int32 // by entity: index in heap, or -1
 }
 
 // timer is an entity that is armed.
 type timer struct {
-	at units.Time `state:"instant"`
-	id int32      `state:"value"` // the entity
+	at units.Time
+	id int32 // the entity
 }
 
 // before reports whether t fires before u.

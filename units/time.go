@@ -20,6 +20,10 @@ const (
 // with it, but do not compute with it: sums overflow.
 const Never Time = 1<<63 - 1
 
+// LongAgo is before every instant of a run, by more than a run can last, and stands for "not since
+// anything that matters". Lengths of time can be added to it.
+const LongAgo Time = -1 << 62
+
 // Seconds returns t in seconds, for presentation and statistics only.
 func (t Time) Seconds() float64 { return float64(t) / float64(Second) }
 

@@ -26,7 +26,7 @@ func packages() []entry {
 		{"internal/prefetch", "", "asks the processor for memory"},
 		{"eventqueue", "internal/prefetch internal/splitmix units",
 			"instants are lab time; a hash orders those at one instant; entities are asked for ahead"},
-		{"internal/state", "units", "compares machines at instants; a type says by tags what its fields are"},
+		{"internal/state", "units", "compares machines at instants; types say what a field is, and tags mark exceptions"},
 		{"internal/clip", "", "shortens text, whatever it says"},
 		{"internal/shell", "", "quotes words, whatever they say"},
 		{"params", "internal/clip units", "values of keys have units; messages show parts of them"},

@@ -10,187 +10,207 @@ import (
 	"weft/units"
 )
 
+// Resting is what an interface of a state may hold, apart from structs without fields. Rest is for
+// the owner of the state to call before it is captured: it replaces instants that cannot matter any
+// more by the same one, units.LongAgo. A type without it is never compared: interfaces are where
+// types come in that nobody has thought of.
+type Resting interface{ Rest(now units.Time) }
+
+var (
+	timeType    = reflect.TypeFor[units.Time]()
+	restingType = reflect.TypeFor[Resting]()
+)
+
 // what is what a field is to the state.
 type what uint8
 
 const (
-	value       what = iota // plain memory
-	instant                 // relative to now
-	someInstant             // likewise, but 0 means none
-	count                   // a result
-	bytes                   // string, or slice of plain values
-	array                   // of structs
-	slice                   // of structs
-	pointer                 // to a struct
-	dynamic                 // interface
+	memory   what = iota // plain memory, of one field or of several that follow each other
+	instant              // relative to now
+	result               // an integer that grows
+	values               // string, or slice of plain values
+	elements             // array
+	list                 // slice
+	pointer              // to anything
+	dynamic              // interface
+	never                // pointer that must be nil
 )
 
-// field is a field of a struct or of a struct inside it.
+// mode is what a mark says about everything inside a field.
+type mode uint8
+
+const (
+	byType  mode = iota
+	spans        // times are lengths
+	results      // integers are results
+)
+
+// field is a field of a struct or of a struct inside it, or several.
 type field struct {
 	offset uintptr
 	size   uintptr // of the field, or of an element
-	n      uintptr // of an array: number of elements
+	n      int     // of an array: number of elements
 	what   what
+	mode   mode
 	part   string
-	typ    reflect.Type // of the struct that it leads to, or of an interface
+	typ    reflect.Type // of what it leads to, or of an interface
 }
 
-// of returns the plan of the structs that a field leads to.
-func (f *field) of() *plan { return planOf(f.typ) }
+// leadsTo returns the plan of what a field leads to.
+func (f *field) leadsTo() *plan { return planOf(f.typ, f.mode) }
 
-// plan is what to do with a struct. err says why nothing can be done.
+// plan is what to do with a type. err says why nothing can be done.
 type plan struct {
 	fields []field
 	err    error
+	rests  bool // a pointer to it is Resting
 }
 
-var plans sync.Map // from reflect.Type to *plan
+// planned is what a plan is for.
+type planned struct {
+	typ  reflect.Type
+	mode mode
+}
 
-// planOf returns the plan of a type of structs.
-func planOf(t reflect.Type) *plan {
-	if p, ok := plans.Load(t); ok {
+var plans sync.Map // from planned to *plan
+
+// planOf returns the plan of a type.
+func planOf(t reflect.Type, m mode) *plan {
+	key := planned{t, m}
+	if p, ok := plans.Load(key); ok {
 		return p.(*plan)
 	}
-	p := &plan{}
-	p.err = p.add(t, 0, "")
-	whole, _ := plans.LoadOrStore(t, p) // runs of a sweep are made at the same time, and see whole plans alone
+	p := &plan{rests: reflect.PointerTo(t).Implements(restingType)}
+	p.err = p.add(t, 0, m, "")
+	whole, _ := plans.LoadOrStore(key, p) // runs of a sweep are made at the same time, and see whole plans alone
 	return whole.(*plan)
 }
 
-// add adds the fields of a struct at an offset.
-func (p *plan) add(t reflect.Type, offset uintptr, part string) error {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag, name, _ := strings.Cut(f.Tag.Get("state"), ",")
-		if name == "" {
-			name = part
-		}
-		if err := p.addField(f, tag, offset+f.Offset, name); err != nil {
-			return fmt.Errorf("%v is not compared (%s %w)", t, f.Name, err)
-		}
-	}
-	return nil
-}
+// errUndecided is a field whose type does not say what it is to the state.
+var errUndecided = errors.New("has no mark")
 
-// errUntold is a field that has no tag.
-var errUntold = errors.New("has no tag")
-
-func (p *plan) addField(s reflect.StructField, tag string, offset uintptr, part string) error {
-	f := field{offset: offset, size: s.Type.Size(), part: part, typ: s.Type}
-	switch kind := s.Type.Kind(); tag {
-	case "fixed", "idle", "max", "own":
-		return nil
-	case "value":
-		return p.addValue(f, s.Type)
-	case "instant", "instant0":
-		if s.Type != reflect.TypeFor[units.Time]() {
-			return fmt.Errorf("is a %v, and no units.Time", s.Type)
-		}
-		if f.what = instant; tag == "instant0" {
-			f.what = someInstant
-		}
-	case "count":
-		switch {
-		case kind == reflect.Struct:
-			return p.addCounts(s.Type, offset)
-		case kind == reflect.Array && plain(s.Type.Elem()):
-			for i := range s.Type.Len() {
-				size := s.Type.Elem().Size()
-				p.fields = append(p.fields, field{offset: offset + uintptr(i)*size, size: size, what: count})
-			}
+// add adds what is of a type at an offset.
+func (p *plan) add(t reflect.Type, offset uintptr, m mode, part string) error {
+	f := field{offset: offset, size: t.Size(), mode: m, part: part, typ: t}
+	switch kind := t.Kind(); {
+	case plain(t, m):
+		f.what = memory
+		if p.extend(&f) {
 			return nil
-		case !integer(s.Type):
-			return fmt.Errorf("is a %v, and no result that can be added up", s.Type)
 		}
-		f.what = count
-	case "inside":
-		return p.addInside(f, s.Type)
+	case t == timeType && m == byType:
+		f.what = instant
+	case integer(kind):
+		f.what = result
+	case kind == reflect.Struct:
+		return p.addStruct(t, offset, m, part)
+	case kind == reflect.String:
+		f.what, f.size = values, 1
+	case kind == reflect.Slice:
+		f.typ, f.size = t.Elem(), t.Elem().Size()
+		if f.what = list; plain(f.typ, m) {
+			f.what = values
+		}
+	case kind == reflect.Array:
+		f.what, f.n, f.typ, f.size = elements, t.Len(), t.Elem(), t.Elem().Size()
+	case kind == reflect.Pointer:
+		f.what, f.typ = pointer, t.Elem()
+	case kind == reflect.Interface:
+		f.what = dynamic
 	default:
-		return errUntold
+		return fmt.Errorf("is a %v and %w", t, errUndecided)
 	}
 	p.fields = append(p.fields, f)
 	return nil
 }
 
-// addCounts adds a struct whose integers are all results, as those that count packets.
-func (p *plan) addCounts(t reflect.Type, offset uintptr) error {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if err := p.addField(f, "count", offset+f.Offset, ""); err != nil {
-			return fmt.Errorf("%v.%s %w", t, f.Name, err)
-		}
+// extend makes f part of the last field if both are one piece of memory.
+func (p *plan) extend(f *field) bool {
+	if len(p.fields) == 0 {
+		return false
 	}
-	return nil
+	last := &p.fields[len(p.fields)-1]
+	if last.what != memory || last.part != f.part || last.offset+last.size != f.offset {
+		return false
+	}
+	last.size += f.size
+	return true
 }
 
-// addValue adds a field that is compared as it is.
-func (p *plan) addValue(f field, t reflect.Type) error {
-	switch t.Kind() {
-	case reflect.String:
-		f.what, f.size = bytes, 1
-	case reflect.Struct:
-		for i := range t.NumField() {
-			in := t.Field(i)
-			g := field{offset: f.offset + in.Offset, size: in.Type.Size(), part: f.part}
-			if err := p.addValue(g, in.Type); err != nil {
-				return err
+// addStruct adds the fields of a struct at an offset.
+func (p *plan) addStruct(t reflect.Type, offset uintptr, m mode, part string) error {
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Name == "_" && f.Tag.Get("state") == "-" {
+			return nil
+		}
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Name != "_" {
+			if err := p.addField(f, offset+f.Offset, m, part); err != nil {
+				return fmt.Errorf("%v is not compared (%s %w)", t, f.Name, err)
 			}
 		}
+	}
+	return nil
+}
+
+// addField adds a field of a struct at an offset, as its mark says.
+func (p *plan) addField(s reflect.StructField, offset uintptr, m mode, part string) error {
+	mark, name, _ := strings.Cut(s.Tag.Get("state"), ",")
+	if name == "" {
+		name = part
+	}
+	kind := s.Type.Kind()
+	fits := true
+	switch mark {
+	case "":
+	case "-":
 		return nil
-	case reflect.Slice:
-		if !plain(t.Elem()) {
-			return fmt.Errorf("is a %v, and no plain value", t)
+	case "span":
+		m, fits = spans, s.Type == timeType || inside(kind)
+	case "count":
+		m, fits = results, integer(kind) || inside(kind)
+	case "never":
+		p.fields = append(p.fields, field{offset: offset, what: never, part: name, typ: s.Type})
+		if kind == reflect.Pointer {
+			return nil
 		}
-		f.what, f.size = bytes, t.Elem().Size()
+		fits = false
 	default:
-		if !plain(t) {
-			return fmt.Errorf("is a %v, and no plain value", t)
-		}
+		fits = false
 	}
-	p.fields = append(p.fields, f)
-	return nil
+	if !fits {
+		return fmt.Errorf("is a %v, marked %q", s.Type, mark)
+	}
+	return p.add(s.Type, offset, m, name)
 }
 
-// addInside adds a field that holds structs or points to them. Their own fields have tags.
-func (p *plan) addInside(f field, t reflect.Type) error {
-	switch t.Kind() {
-	case reflect.Struct:
-		return p.add(t, f.offset, f.part)
-	case reflect.Interface:
-		f.what = dynamic
-		p.fields = append(p.fields, f)
-		return nil
-	case reflect.Pointer:
-		f.what = pointer
-	case reflect.Slice:
-		f.what = slice
-	case reflect.Array:
-		f.what, f.n = array, uintptr(t.Len())
+// inside reports whether a mark can be about what is inside or behind a field.
+func inside(k reflect.Kind) bool {
+	switch k {
+	case reflect.Struct, reflect.Array, reflect.Slice, reflect.Pointer:
+		return true
 	}
-	if f.what == value || t.Elem().Kind() != reflect.Struct {
-		return fmt.Errorf("is a %v, and leads to no struct", t)
-	}
-	f.typ, f.size = t.Elem(), t.Elem().Size()
-	p.fields = append(p.fields, f)
-	return nil
+	return false
 }
 
-// integer reports whether values of a type can be added up: integers of 4 or 8 bytes.
-func integer(t reflect.Type) bool {
-	switch t.Kind() {
+// integer reports whether values can be added up: integers of 4 or 8 bytes.
+func integer(k reflect.Kind) bool {
+	switch k {
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
 		return true
 	}
 	return false
 }
 
-// plain reports whether values of a type are equal if and only if their memory is.
-func plain(t reflect.Type) bool {
+// plain reports whether values of a type are compared as they are, and are equal if and only if
+// their memory is.
+func plain(t reflect.Type, m mode) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Uint8, reflect.Uint16, reflect.Float32, reflect.Float64:
 		return true
 	case reflect.Array:
-		return plain(t.Elem())
+		return plain(t.Elem(), m)
 	}
-	return integer(t)
+	return integer(t.Kind()) && m != results && (t != timeType || m == spans)
 }

@@ -28,9 +28,9 @@ type State struct {
 const others = "other state"
 
 // Capture captures the state of all roots, pointers to structs, as of now. It returns an error that
-// names a type if a field of it has no tag.
+// names a type if a field of it needs a tag and has none.
 func Capture(now units.Time, roots ...any) (*State, error) {
-	w := &walk{now: now, parts: map[string]*part{}}
+	w := &walk{now: now, parts: map[string]*part{}, part: &part{}}
 	s := &State{}
 	w.count = func(p unsafe.Pointer, size uintptr) { s.Counts = append(s.Counts, load(p, size)) }
 	if err := w.all(roots); err != nil {
@@ -111,16 +111,15 @@ func store(p unsafe.Pointer, size uintptr, v int64) {
 }
 
 // latest bounds instants: those beyond it, or as long before 0, stand for none, such as
-// units.Never. No lab lasts that long.
+// units.Never and units.LongAgo. No lab lasts that long.
 const latest = units.Never / 2
 
 // moves reports whether an instant is one, and not the absence of one.
-func (f *field) moves(at units.Time) bool {
-	return at > -latest && at < latest && !(f.what == someInstant && at == 0)
-}
+func moves(at units.Time) bool { return at > -latest && at < latest }
 
 // part hashes a part of a state.
 type part struct {
+	name string
 	hash hash.Hash
 	buf  []byte
 }
@@ -135,6 +134,7 @@ func (p *part) sum() (s Sum) {
 type walk struct {
 	now   units.Time
 	parts map[string]*part
+	part  *part // that was written last
 
 	moves bool
 	by    units.Time
@@ -147,14 +147,14 @@ type walk struct {
 func (w *walk) all(roots []any) error {
 	for _, r := range roots {
 		v := reflect.ValueOf(r)
-		if err := w.visit(planOf(v.Type().Elem()), v.UnsafePointer(), others); err != nil {
+		if err := w.visit(planOf(v.Type().Elem(), byType), v.UnsafePointer(), others); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// visit visits the struct at an address.
+// visit visits what has a plan at an address.
 func (w *walk) visit(p *plan, at unsafe.Pointer, name string) error {
 	if p.err != nil {
 		return &Uncompared{name, p.err}
@@ -174,23 +174,19 @@ func (w *walk) visit(p *plan, at unsafe.Pointer, name string) error {
 
 func (w *walk) field(f *field, at unsafe.Pointer, part string) error {
 	switch f.what {
-	case value:
-		if !w.moves {
-			w.put(part, unsafe.Slice((*byte)(at), f.size))
-		}
-	case instant, someInstant:
-		w.instant(f, (*units.Time)(at), part)
-	case count:
+	case memory:
+		w.put(part, at, f.size)
+	case instant:
+		w.instant((*units.Time)(at), part)
+	case result:
 		w.count(at, f.size)
-	case bytes: // a string or a slice of plain values
+	case values:
 		v := (*sliceHeader)(at)
 		w.number(part, uint64(v.len))
-		if !w.moves && v.len > 0 {
-			w.put(part, unsafe.Slice((*byte)(v.data), uintptr(v.len)*f.size))
-		}
-	case array:
-		return w.elements(f, at, int(f.n), part)
-	case slice:
+		w.put(part, v.data, uintptr(v.len)*f.size)
+	case elements:
+		return w.elements(f, at, f.n, part)
+	case list:
 		v := (*sliceHeader)(at)
 		w.number(part, uint64(v.len))
 		return w.elements(f, v.data, v.len, part)
@@ -198,38 +194,45 @@ func (w *walk) field(f *field, at unsafe.Pointer, part string) error {
 		to := *(*unsafe.Pointer)(at)
 		w.number(part, uint64(bit(to != nil)))
 		if to != nil {
-			return w.visit(f.of(), to, part)
+			return w.visit(f.leadsTo(), to, part)
 		}
 	case dynamic:
 		return w.dynamic(f, at, part)
+	case never:
+		if *(*unsafe.Pointer)(at) != nil {
+			return &Uncompared{part, fmt.Errorf("%v is not compared", f.typ)}
+		}
 	}
 	return nil
 }
 
-// dynamic visits what an interface holds: nothing, a pointer to a struct, or a struct without
-// fields.
+// dynamic visits what an interface holds: nothing, a pointer to a struct that is Resting, or a
+// struct without fields.
 func (w *walk) dynamic(f *field, at unsafe.Pointer, part string) error {
 	v := reflect.NewAt(f.typ, at).Elem()
 	if v.IsNil() {
 		w.number(part, 0)
 		return nil
 	}
-	t := v.Elem().Type()
+	v = v.Elem()
+	t := v.Type()
 	w.number(part, 1)
-	if !w.moves {
-		w.put(part, []byte(t.String()))
+	if name := t.String(); !w.moves {
+		w.put(part, unsafe.Pointer(unsafe.StringData(name)), uintptr(len(name)))
 	}
-	switch {
-	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct:
-		return w.visit(planOf(t.Elem()), v.Elem().UnsafePointer(), part)
-	case t.Kind() == reflect.Struct && t.NumField() == 0:
+	if t.Kind() == reflect.Struct && t.NumField() == 0 {
 		return nil
 	}
-	return &Uncompared{part, fmt.Errorf("%v %w", t, errUntold)}
+	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
+		if p := planOf(t.Elem(), f.mode); p.rests {
+			return w.visit(p, v.UnsafePointer(), part)
+		}
+	}
+	return &Uncompared{part, fmt.Errorf("%v is not compared (it is not Resting)", t)}
 }
 
 func (w *walk) elements(f *field, first unsafe.Pointer, n int, part string) error {
-	p := f.of()
+	p := f.leadsTo()
 	for i := range n {
 		if err := w.visit(p, unsafe.Add(first, uintptr(i)*f.size), part); err != nil {
 			return err
@@ -238,8 +241,8 @@ func (w *walk) elements(f *field, first unsafe.Pointer, n int, part string) erro
 	return nil
 }
 
-func (w *walk) instant(f *field, at *units.Time, part string) {
-	moves := f.moves(*at)
+func (w *walk) instant(at *units.Time, part string) {
+	moves := moves(*at)
 	if w.moves {
 		if moves {
 			*at += w.by
@@ -257,23 +260,27 @@ func (w *walk) instant(f *field, at *units.Time, part string) {
 func (w *walk) number(part string, v uint64) {
 	if !w.moves {
 		binary.LittleEndian.PutUint64(w.word[:], v)
-		w.put(part, w.word[:])
+		w.put(part, unsafe.Pointer(&w.word), uintptr(len(w.word)))
 	}
 }
 
 // flushAt is the number of bytes that are hashed at a time.
 const flushAt = 4096
 
-func (w *walk) put(name string, b []byte) {
-	if w.checks {
+// put adds memory to a part.
+func (w *walk) put(name string, at unsafe.Pointer, size uintptr) {
+	if w.checks || w.moves || size == 0 {
 		return
 	}
-	p := w.parts[name]
-	if p == nil {
-		p = &part{hash: sha256.New()}
-		w.parts[name] = p
+	p := w.part
+	if p.name != name {
+		if p = w.parts[name]; p == nil {
+			p = &part{name: name, hash: sha256.New()}
+			w.parts[name] = p
+		}
+		w.part = p
 	}
-	if p.buf = append(p.buf, b...); len(p.buf) >= flushAt {
+	if p.buf = append(p.buf, unsafe.Slice((*byte)(at), size)...); len(p.buf) >= flushAt {
 		p.hash.Write(p.buf)
 		p.buf = p.buf[:0]
 	}

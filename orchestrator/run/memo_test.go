@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"weft/eventqueue"
+	"weft/fabric"
 	"weft/host"
 	"weft/internal/state"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/results/record"
-	"weft/transport"
 )
 
 // unmeasured is what a lab does not measure in these tests.
@@ -167,21 +168,41 @@ func TestSkippingChangesNoLab(t *testing.T) {
 	}
 }
 
-// Transports whose states are compared: a field without a tag would end that. What the others are
-// is said by name (docs/performance.md).
+// Transports whose states are compared: a field of an undecided type would end that. What the others
+// are is said by name (docs/performance.md).
 func TestStatesOfTransports(t *testing.T) {
-	compared := map[string]bool{"pc4": true, "roce": true, "swift": true, "strack": true}
-	for _, kind := range transport.Kinds() {
-		if transport.FactsOf(kind).Module {
-			continue
-		}
-		x := build(t, star+"transport: {kind: "+kind+"}\nworkload: [{collective: all-reduce, size: 1MB, repeat: 2}]\n")
+	for settings, compared := range map[string]bool{
+		"pc4": true, "pc4, pc4: {recovery: selective-repeat}": true, "swift": true, "swift, swift: {bolt_compat: true}": true,
+		"roce": true, "roce, roce: {mode: paper, recovery: selective-repeat}": true, "roce, roce: {repath: 2}": true,
+		"strack": true, "spray": false, "hpcc": false, "ccm": false, "uec": false, "uec, uec: {cc: rccc, paths: ecmp}": false,
+	} {
+		x := build(t, star+"transport: {kind: "+settings+"}\nworkload: [{collective: all-reduce, size: 1MB, repeat: 2}]\n")
 		h, err := host.New(x.Plans[0], nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := state.Check(h); (err == nil) != compared[kind] {
-			t.Errorf("%s: %v", kind, err)
+		if err := state.Check(h); (err == nil) != compared {
+			t.Errorf("%s: %v", settings, err)
+		}
+	}
+}
+
+// The same of networks.
+func TestStatesOfNetworks(t *testing.T) {
+	for settings, why := range map[string]string{
+		"": "", "queues: {pfc: on}": "", "queues: {shared: {total: 10MB}}": "", "queues: {routing: adaptive}": "",
+		"queues: {routing: spray}": "", "transport: {kind: ccm}": "coordination of switches",
+	} {
+		x := build(t, "weft: 1\nname: states\ntopology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"+
+			"workload: [{collective: all-reduce, size: 1MB, repeat: 2}]\n"+settings)
+		n, err := fabric.New(x.Fabric, eventqueue.New(0), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = state.Check(n)
+		var u *state.Uncompared
+		if errors.As(err, &u) && u.Part != why || (err != nil) != (why != "") {
+			t.Errorf("%s: %v, want %q", settings, err, why)
 		}
 	}
 }

@@ -126,19 +126,13 @@ type Held interface {
 	NotBefore() units.Time
 }
 
-// Resting is a Controller that knows what of its state does not matter any more.
+// Resting is a Controller, a Receiver or a path.Chooser that knows what of its state does not
+// matter any more. The state of others is never compared, and steps with them are not skipped.
 type Resting interface {
-	Controller
-	// Rest is called while nothing is in flight. It replaces instants that cannot matter any more
-	// by their zero values, or those before all others, so that the states of two controllers are
-	// equal if both go on in the same way; nothing else changes. It returns the pacing rate after
-	// the next OnStart; known is false if that depends on when it comes.
-	Rest(now units.Time) (start units.Bandwidth, known bool)
-}
-
-// RestingReceiver is a Receiver that knows what of its state does not matter any more: see Resting.
-type RestingReceiver interface {
-	Receiver
+	// Rest is called while nothing is in flight. It replaces what cannot matter any more, instants
+	// by units.LongAgo, so that the states of two are equal if both go on in the same way. What
+	// follows does not change. The pacing rate of a controller is then that after the next OnStart,
+	// unless it is Timed and has a deadline.
 	Rest(now units.Time)
 }
 

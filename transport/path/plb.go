@@ -9,25 +9,28 @@ import "weft/units"
 // next one, whose source port switches hash as they would any other. Idle restarts are not
 // modelled.
 type PLB struct {
-	paths       uint16     `state:"fixed"`
-	path        uint16     `state:"value"`
-	after       int        `state:"fixed"`    // congested rounds in a row after which the path changes
-	round       units.Time `state:"fixed"`    // length of a round
-	end         units.Time `state:"instant0"` // end of the current round, 0 if none has begun
-	acks, marks int        `state:"value"`    // acknowledgements of the current round, and those with a mark
-	congested   int        `state:"value"`    // congested rounds in a row
-	left        int64      `state:"count"`    // number of changes
+	paths       uint16
+	path        uint16
+	after       int        // congested rounds in a row after which the path changes
+	round       units.Time `state:"span"` // length of a round
+	end         units.Time // end of the current round, units.Never if none has begun
+	acks, marks int        // acknowledgements of the current round, and those with a mark
+	congested   int        // congested rounds in a row
+	left        int64      `state:"count"` // number of changes
 }
 
 // NewPLB returns a chooser over a number of paths that changes the path after a number of congested
 // rounds in a row.
 func NewPLB(paths, after int, round units.Time) *PLB {
-	return &PLB{paths: uint16(paths), after: after, round: max(round, 1)}
+	return &PLB{paths: uint16(paths), after: after, round: max(round, 1), end: units.Never}
 }
+
+// Rest implements cc.Resting. There is nothing to forget.
+func (p *PLB) Rest(units.Time) {}
 
 // Choose returns the current path. If the round is over it first decides whether to change.
 func (p *PLB) Choose(now units.Time) uint16 {
-	if p.end == 0 {
+	if p.end == units.Never {
 		p.end = now + p.round
 	}
 	if now < p.end {

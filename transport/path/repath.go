@@ -5,8 +5,8 @@ import "weft/units"
 // Repath keeps a connection on one path until a switch asks for another one (CCM, section 6.4:
 // adaptive routing at the source host).
 type Repath struct {
-	paths uint16 `state:"fixed"`
-	path  uint16 `state:"value"`
+	paths uint16
+	path  uint16
 }
 
 // NewRepath returns a chooser over a number of paths.

@@ -8,17 +8,17 @@ import "weft/units"
 // The paper prints the bit inverted: lines 5 and 8 set it for packets without a mark, whereas line
 // 20 skips paths whose bit is set and the text skips marked ones. Here a set bit means marked.
 type STrack struct {
-	marked    [maxPaths / 64]uint64 `state:"value"`    // bitmap of the paths whose last feedback was marked
-	packet    units.Bytes           `state:"fixed"`    // size of a full packet on the wire
-	window    units.Bytes           `state:"value"`    // current window
-	forget    units.Time            `state:"fixed"`    // as in Adaptive, as the other fields of its names
-	forgets   units.Time            `state:"instant0"` // when all marks are forgotten; 0: not yet known, or never
-	perPacket float32               `state:"fixed"`
-	limit     uint16                `state:"fixed"` // max_paths
-	rr        uint16                `state:"value"` // the path chosen last
-	next      int16                 `state:"value"` // next_path_id: a path that just returned no mark, -1 if none
-	reuse     bool                  `state:"fixed"`
-	clearAll  bool                  `state:"fixed"`
+	marked    [maxPaths / 64]uint64 // bitmap of the paths whose last feedback was marked
+	packet    units.Bytes           // size of a full packet on the wire
+	window    units.Bytes           // current window
+	forget    units.Time            `state:"span"` // as in Adaptive, as the other fields of its names
+	forgets   units.Time            // when all marks are forgotten; units.LongAgo: not yet known, or never
+	perPacket float32
+	limit     uint16 // max_paths
+	rr        uint16 // the path chosen last
+	next      int16  // next_path_id: a path that just returned no mark, -1 if none
+	reuse     bool
+	clearAll  bool
 }
 
 // Adaptive has what the paper leaves open about adaptive paths. Ambiguities have the numbers of
@@ -50,8 +50,11 @@ const (
 func NewSTrack(c Adaptive, packet, window units.Bytes) *STrack {
 	// Line 12 compares with "> 0" and so never reuses path 0. Here -1 means none.
 	return &STrack{packet: packet, window: window, next: -1, limit: uint16(c.Paths), reuse: c.Reuse,
-		clearAll: c.ClearAll, perPacket: float32(c.PerPacket), forget: c.Forget}
+		clearAll: c.ClearAll, perPacket: float32(c.PerPacket), forget: c.Forget, forgets: units.LongAgo}
 }
+
+// Rest implements cc.Resting. There is nothing to forget.
+func (s *STrack) Rest(units.Time) {}
 
 // OnFeedback is UPDATE_ECN_BITMAP.
 func (s *STrack) OnFeedback(_ units.Time, f Feedback) {

@@ -8,10 +8,10 @@ import (
 // Notifier is the notification point of one connection: the receiver's NIC. It implements
 // cc.Receiver.
 type Notifier struct {
-	interval units.Time `state:"fixed"`
-	pending  bool       `state:"value"` // a marked packet came since the last notification
-	sent     bool       `state:"value"` // a notification has left; last is valid
-	last     units.Time `state:"instant0"`
+	interval units.Time `state:"span"`
+	pending  bool       // a marked packet came since the last notification
+	sent     bool       // a notification has left; last is valid
+	last     units.Time
 }
 
 // NewNotifier returns the receiver of a connection. p must pass Check.
@@ -31,9 +31,9 @@ func (n *Notifier) OnData(now units.Time, d cc.Data) cc.Feedback {
 	return f
 }
 
-// Rest implements cc.RestingReceiver. A notification an interval ago is none.
+// Rest implements cc.Resting. A notification an interval ago is none.
 func (n *Notifier) Rest(now units.Time) {
-	if n.sent && now-n.last >= n.interval {
-		n.sent, n.last = false, 0
+	if !n.sent || now-n.last >= n.interval {
+		n.sent, n.last = false, units.LongAgo
 	}
 }

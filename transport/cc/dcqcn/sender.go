@@ -24,33 +24,33 @@ const unlimited units.Bytes = math.MaxInt64
 //	additive         in between      target + RAI
 //	hyper            beyond          target + RHAI, or a multiple
 type Sender struct {
-	params  Params  `state:"fixed"`
-	line    float64 `state:"fixed"` // line rate in b/s
-	minRate float64 `state:"fixed"` // b/s
+	params  Params  `state:"span"`
+	line    float64 // line rate in b/s
+	minRate float64 // b/s
 
-	rate, target float64    `state:"value"`    // Rc and Rt in b/s
-	alpha        float64    `state:"value"`    // α as of alphaAt
-	notified     bool       `state:"value"`    // a notification has come, so the clocks run
-	alphaAt      units.Time `state:"instant0"` // the instant up to which alpha is computed
+	rate, target float64    // Rc and Rt in b/s
+	alpha        float64    // α as of alphaAt
+	notified     bool       // a notification has come, so the clocks run
+	alphaAt      units.Time // the instant up to which alpha is computed
 
-	timeStage, byteStage int         `state:"value"`    // stages since the last cut
-	counted              units.Bytes `state:"value"`    // bytes of the current byte stage
-	recovering           bool        `state:"value"`    // rate or target are below the line rate
-	timer                units.Time  `state:"instant0"` // when the next stage of the RP timer ends
+	timeStage, byteStage int         // stages since the last cut
+	counted              units.Bytes // bytes of the current byte stage
+	recovering           bool        // rate or target are below the line rate
+	timer                units.Time  // when the next stage of the RP timer ends
 
 	// Mellanox only.
-	first      units.Time `state:"instant0"` // the first notification, the origin of both clocks
-	alphaMark  bool       `state:"value"`    // a notification came in the α interval that begins at alphaAt
-	cutPending bool       `state:"value"`    // a notification came since the last tick of the decrease clock
-	cutAt      units.Time `state:"instant0"` // the next tick, if cutPending
+	first      units.Time // the first notification, the origin of both clocks
+	alphaMark  bool       // a notification came in the α interval that begins at alphaAt
+	cutPending bool       // a notification came since the last tick of the decrease clock
+	cutAt      units.Time // the next tick, if cutPending
 }
 
 // NewSender returns a sender for a connection on path l, at line rate. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
 	p, line := p.on(l.Line), float64(l.Line)
 	return &Sender{
-		params: p, line: line, minRate: min(float64(p.MinRate.Rate),
-			line), rate: line, target: line, alpha: p.InitialAlpha,
+		params: p, line: line, minRate: min(float64(p.MinRate.Rate), line),
+		rate: line, target: line, alpha: p.InitialAlpha, alphaAt: units.LongAgo, first: units.LongAgo,
 	}
 }
 
@@ -86,14 +86,13 @@ func (s *Sender) OnCNP(now units.Time) {
 }
 
 // Rest implements cc.Resting. Clocks that do not run have no instants.
-func (s *Sender) Rest(units.Time) (start units.Bandwidth, known bool) {
+func (s *Sender) Rest(units.Time) {
 	if !s.recovering {
-		s.timer = 0
+		s.timer = units.LongAgo
 	}
 	if !s.cutPending {
-		s.cutAt = 0
+		s.cutAt = units.LongAgo
 	}
-	return s.PacingRate(), !s.recovering && !s.cutPending
 }
 
 // Deadline implements cc.Timed: the next cut or the next stage of the timer. α needs no deadline,

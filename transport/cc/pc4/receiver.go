@@ -28,10 +28,12 @@ func ComputeBaseRate(mode string, n int, line units.Bandwidth) units.Bandwidth {
 // Receiver is Algorithm 1 for the connections of one collective into one host. It implements
 // cc.Receiver and keeps no state: the counts of flows come with each packet.
 type Receiver struct {
-	line    units.Bandwidth `state:"fixed"` // rate of the host's NIC
-	planned units.Bandwidth `state:"fixed"` // base rate if source is Table
-	source  string          `state:"fixed"` // Params.BaseRate
-	mode    string          `state:"fixed"` // AllReduce, AllToAll, AllGather or another collective
+	_ struct{} `state:"-"`
+
+	line    units.Bandwidth // rate of the host's NIC
+	planned units.Bandwidth // base rate if source is Table
+	source  string          // Params.BaseRate
+	mode    string          // AllReduce, AllToAll, AllGather or another collective
 }
 
 // NewReceiver returns the receiver for the connections of a collective into a host whose NIC has
@@ -40,6 +42,9 @@ type Receiver struct {
 func NewReceiver(p Params, mode string, line, planned units.Bandwidth) *Receiver {
 	return &Receiver{source: p.BaseRate, mode: mode, line: line, planned: planned}
 }
+
+// Rest implements cc.Resting. There is nothing to forget.
+func (r *Receiver) Rest(units.Time) {}
 
 // OnData returns what the acknowledgement of d carries: the base rate and the one-way queueing
 // delay (Algorithm 1, lines 1-3). The delay is negative if the clocks disagree by more than it.

@@ -31,27 +31,29 @@ const minWindow = 0.0001
 //
 // OnStart returns to start. Only txRate decides; cwnd, window and pacing follow from it in setRate.
 type Sender struct {
+	_ struct{} `state:"-"` // OnStart forgets everything
+
 	// The fields that every ACK reads and writes come first, in one cache line. The parameters that
 	// it reads come next.
-	txRate       float64         `state:"idle"` // tx_rate in bits per second, within minWindow and the line rate
-	baseRecorded units.Bandwidth `state:"idle"` // base_recorded: base rate of the last ACK, 0 if none
-	lastAdjust   units.Time      `state:"idle"` // t_last_adjust
+	txRate       float64         // tx_rate in bits per second, within minWindow and the line rate
+	baseRecorded units.Bandwidth // base_recorded: base rate of the last ACK, 0 if none
+	lastAdjust   units.Time      // t_last_adjust
 
-	rtt    units.Time      `state:"idle"` // rtt of line 12: the base RTT, or the last measured one
-	delay  units.Time      `state:"idle"` // one-way queueing delay of the last ACK, 0 within epsilon; see literal
-	cwnd   float64         `state:"idle"` // window in packets
-	window units.Bytes     `state:"idle"` // cwnd in bytes, rounded up
-	pacing units.Bandwidth `state:"idle"` // pacing rate, 0 if unpaced
+	rtt    units.Time      // rtt of line 12: the base RTT, or the last measured one
+	delay  units.Time      // one-way queueing delay of the last ACK, 0 within epsilon; see literal
+	cwnd   float64         // window in packets
+	window units.Bytes     // cwnd in bytes, rounded up
+	pacing units.Bandwidth // pacing rate, 0 if unpaced
 
-	epsilon    units.Time `state:"fixed"` // Params.Epsilon
-	interval   units.Time `state:"fixed"` // Params.AdjustInterval in lab time, 0 if the rate is never adjusted
-	pacedBelow float64    `state:"fixed"` // Params.PacedBelow
-	measured   bool       `state:"fixed"` // whether Params.RTT is MeasuredRTT
-	literal    bool       `state:"fixed"` // whether Params.NegativeDelay is NegativeLiteral
+	epsilon    units.Time // Params.Epsilon
+	interval   units.Time // Params.AdjustInterval in lab time, 0 if the rate is never adjusted
+	pacedBelow float64    // Params.PacedBelow
+	measured   bool       // whether Params.RTT is MeasuredRTT
+	literal    bool       // whether Params.NegativeDelay is NegativeLiteral
 
-	link    cc.Link         `state:"fixed"`
-	params  Params          `state:"fixed"`
-	planned units.Bandwidth `state:"fixed"` // base rate before the first ACK, 0 if unknown
+	link    cc.Link
+	params  Params
+	planned units.Bandwidth // base rate before the first ACK, 0 if unknown
 }
 
 // NewSender returns a sender for a connection on path l that starts as p.Initial says. planned is
@@ -77,11 +79,7 @@ func (s *Sender) OnStart(now units.Time) {
 }
 
 // Rest implements cc.Resting. OnStart forgets everything.
-func (s *Sender) Rest(now units.Time) (start units.Bandwidth, known bool) {
-	fresh := *s
-	fresh.OnStart(now)
-	return fresh.pacing, true
-}
+func (s *Sender) Rest(now units.Time) { s.OnStart(now) }
 
 // initialRate returns the rate before the first ACK in bits per second. The paper leaves it open.
 func (s *Sender) initialRate() float64 {

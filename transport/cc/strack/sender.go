@@ -23,23 +23,24 @@ const minWindow = 1
 // decrease also needs an average above the target, and one base RTT since the last one. η is added
 // once per base RTT.
 type Sender struct {
-	ewma, gamma, mdf float64    `state:"fixed"` // Params: EWMA, Gamma, and what MaxMDF leaves of a window
-	md               bool       `state:"fixed"` // Params.MDRequiresECN
-	packet           float64    `state:"fixed"` // size of a full packet in bytes on the wire
-	alpha, beta, eta float64    `state:"fixed"` // scaled: packets per ps of delay, packets, packets
-	target, high     units.Time `state:"fixed"`
-	maxWindow        float64    `state:"fixed"` // packets
+	ewma, gamma, mdf float64 // Params: EWMA, Gamma, and what MaxMDF leaves of a window
+	md               bool    // Params.MDRequiresECN
+	packet           float64 // size of a full packet in bytes on the wire
+	alpha, beta, eta float64 // scaled: packets per ps of delay, packets, packets
+	maxWindow        float64 // packets
 
-	cwnd         float64    `state:"value"`   // packets
-	baseRTT      units.Time `state:"value"`   // the smallest RTT measured
-	average      float64    `state:"value"`   // avg_delay in ps
-	lastDecrease units.Time `state:"instant"` // last_decrease_ts
-	lastSelfAI   units.Time `state:"idle"`    // last_selfai_ts
+	// Lengths of time; baseRTT is the smallest RTT measured.
+	target, high, baseRTT units.Time `state:"span"`
+
+	cwnd         float64    // packets
+	average      float64    // avg_delay in ps
+	lastDecrease units.Time // last_decrease_ts
+	lastSelfAI   units.Time // last_selfai_ts
 
 	// Algorithm 2.
-	rxCount      units.Bytes `state:"idle"` // rx_count
-	rxCountClear units.Time  `state:"idle"` // rxcount_clear_ts
-	achieved     units.Bytes `state:"idle"` // achievedBDP, or unknown until the first count ends
+	rxCount      units.Bytes // rx_count
+	rxCountClear units.Time  // rxcount_clear_ts
+	achieved     units.Bytes // achievedBDP, or unknown until the first count ends
 }
 
 // unknown is the value of achieved before the first count. It is larger than any window, so it
@@ -54,7 +55,7 @@ func NewSender(p Params, l cc.Link) *Sender {
 	target := p.DelayTarget(l)
 	s := &Sender{
 		ewma: p.EWMA, gamma: p.Gamma, mdf: 1 - p.MaxMDF, md: p.MDRequiresECN, packet: float64(l.Packet),
-		target: target, baseRTT: l.BaseRTT, lastDecrease: never,
+		target: target, baseRTT: l.BaseRTT, lastDecrease: units.LongAgo,
 		// α = 4·bdp_sf·delay_sf/base_rtt, where delay_sf/base_rtt is 1/12 us on every path.
 		alpha: p.Alpha.On(l, target) * sf / float64(cc.ReferenceRTT), beta: p.Beta * sf, eta: p.Eta * sf,
 	}
@@ -65,9 +66,6 @@ func NewSender(p Params, l cc.Link) *Sender {
 	return s
 }
 
-// never is an instant before all others.
-const never units.Time = -1 << 62
-
 // OnStart implements cc.Controller. It keeps the window for the next message, but resets the
 // achieved rate, which is meaningless after an idle period.
 func (s *Sender) OnStart(now units.Time) {
@@ -75,12 +73,13 @@ func (s *Sender) OnStart(now units.Time) {
 	s.lastSelfAI = now
 }
 
-// Rest implements cc.Resting. A decrease a base RTT ago is none: base RTTs only get shorter.
-func (s *Sender) Rest(now units.Time) (start units.Bandwidth, known bool) {
+// Rest implements cc.Resting. A decrease a base RTT ago is none: base RTTs only get shorter. What
+// OnStart resets may be reset now.
+func (s *Sender) Rest(now units.Time) {
 	if now-s.lastDecrease > s.baseRTT {
-		s.lastDecrease = never
+		s.lastDecrease = units.LongAgo
 	}
-	return 0, true
+	s.OnStart(now)
 }
 
 // OnSent does nothing: the endpoint counts the bytes in flight.

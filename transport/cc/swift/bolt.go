@@ -12,7 +12,7 @@ import "weft/units"
 // RTT: after a burst that took 25 ms to drain, a window of a tenth of a packet waits a quarter of a
 // second. Before the first acknowledgement there is no RTT, and no wait.
 type bolt struct {
-	until units.Time `state:"instant0"` // the end of the wait
+	until units.Time // the end of the wait
 }
 
 // boltSent handles a packet that has left. fits says that it was within the window, not the extra

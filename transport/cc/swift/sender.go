@@ -10,22 +10,22 @@ import (
 // Sender is Algorithm 1: it controls the window of one connection. It implements cc.Controller, and
 // cc.Held for Params.BoltCompat.
 type Sender struct {
-	params    Params          `state:"fixed"`
-	target    target          `state:"fixed"`
-	line      units.Bandwidth `state:"fixed"`
-	hops      int             `state:"fixed"` // links of the path
-	packet    float64         `state:"fixed"` // size of a full packet in bytes on the wire
-	minWindow float64         `state:"fixed"` // packets
-	maxWindow float64         `state:"fixed"` // packets
+	params    Params `state:"span"`
+	target    target `state:"span"`
+	line      units.Bandwidth
+	hops      int     // links of the path
+	packet    float64 // size of a full packet in bytes on the wire
+	minWindow float64 // packets
+	maxWindow float64 // packets
 
-	cwnd      float64     `state:"value"`    // packets
-	rtt       units.Time  `state:"value"`    // last measured RTT, or the base RTT
-	sampled   bool        `state:"value"`    // rtt was measured
-	decreased units.Time  `state:"instant0"` // when the window was last decreased
-	anyDrop   bool        `state:"value"`    // decreased is valid
-	timeouts  int         `state:"value"`    // timeouts in a row
-	inFlight  units.Bytes `state:"idle"`
-	bolt      bolt        `state:"inside"`
+	cwnd      float64    // packets
+	rtt       units.Time `state:"span"` // last measured RTT, or the base RTT
+	sampled   bool       // rtt was measured
+	decreased units.Time // when the window was last decreased
+	anyDrop   bool       // decreased is valid
+	timeouts  int        // timeouts in a row
+	inFlight  units.Bytes
+	bolt      bolt
 }
 
 // NewSender returns a sender for a connection on path l. p must pass Check.
@@ -56,14 +56,14 @@ func (s *Sender) OnStart(units.Time) { s.inFlight = 0 }
 
 // Rest implements cc.Resting. A decrease an RTT ago is none, and neither is a wait that is over. An
 // RTT that is measured later is shorter than the time since then.
-func (s *Sender) Rest(now units.Time) (start units.Bandwidth, known bool) {
-	if s.anyDrop && now-s.decreased >= s.rtt {
-		s.anyDrop, s.decreased = false, 0
+func (s *Sender) Rest(now units.Time) {
+	if !s.anyDrop || now-s.decreased >= s.rtt {
+		s.anyDrop, s.decreased = false, units.LongAgo
 	}
 	if s.bolt.until <= now {
-		s.bolt.until = 0
+		s.bolt.until = units.LongAgo
 	}
-	return s.PacingRate(), true
+	s.inFlight = 0
 }
 
 // OnSent implements cc.Controller.
