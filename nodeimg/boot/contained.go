@@ -103,16 +103,10 @@ func Wire(spec *NodeSpec) (link Link, sockets []int, lacks []string, err error) 
 	}
 	var t tree
 	allowPing(&t)
-	switch {
-	case spec.Switch:
-		return Link{FD: -1}, nil, t.lacks, loopback()
-	case spec.Wired:
-		link = Link{Node: spec.Name, Kind: Wired, FD: -1}
-		err = wire(spec)
-	default:
-		link, err = cable(spec)
+	if spec.Switch {
+		return Link{FD: -1}, nil, t.lacks, Apply([]Setting{Lo(spec.Name)})
 	}
-	if err != nil {
+	if link, err = spec.network(); err != nil {
 		return Link{}, nil, nil, err
 	}
 	if sockets, err = listen(spec); err != nil {

@@ -3,7 +3,6 @@ package boot
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 
 	"github.com/vishvananda/netlink"
@@ -15,8 +14,8 @@ import (
 // allows.
 const QueueLength = 10_000
 
-// cable makes the node's interface, sets its addresses and neighbours, and returns the other end.
-func cable(s *NodeSpec) (Link, error) {
+// openCable makes the node's interface and returns the other end.
+func (s *NodeSpec) openCable() (Link, error) {
 	l := Link{Node: s.Name, Kind: TAP}
 	var err error
 	if s.Veth {
@@ -30,9 +29,17 @@ func cable(s *NodeSpec) (Link, error) {
 			return Link{}, fmt.Errorf("no TAP device (%s), and no veth pair: %w", l.Why, err)
 		}
 	}
-	if err := configure(s); err != nil {
-		unix.Close(l.FD)
-		return Link{}, err
+	return l, nil
+}
+
+// network takes the steps that give the node its network, and returns the other end of its cable.
+func (s *NodeSpec) network() (Link, error) {
+	l := Link{Node: s.Name, Kind: Wired, FD: -1}
+	for _, step := range s.steps(&l) {
+		if err := Apply(step.Settings); err != nil {
+			l.close()
+			return Link{}, err
+		}
 	}
 	return l, nil
 }
@@ -59,65 +66,6 @@ func openTAP() (int, error) {
 		return -1, fmt.Errorf("create TAP device: %w", err)
 	}
 	return fd, nil
-}
-
-// configure brings lo and eth0 up.
-func configure(s *NodeSpec) error {
-	if err := loopback(); err != nil {
-		return err
-	}
-	eth, err := netlink.LinkByName(Interface)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", Interface, err)
-	}
-	// The queue length is the size of the device's ring, so it is set before up.
-	if err := netlink.LinkSetTxQLen(eth, QueueLength); err != nil {
-		return fmt.Errorf("%s: set queue length: %w", Interface, err)
-	}
-	if err := address(eth, s); err != nil {
-		return err
-	}
-	if err := firstInFirstOut(eth); err != nil {
-		return fmt.Errorf("%s: replace queueing discipline: %w", Interface, err)
-	}
-	return nil
-}
-
-// address gives an interface the addresses, neighbours and routes of a node, and sets it up.
-func address(eth netlink.Link, s *NodeSpec) error {
-	addr := &netlink.Addr{IPNet: &net.IPNet{
-		IP:   s.Addr.Addr().AsSlice(),
-		Mask: net.CIDRMask(s.Addr.Bits(), 32),
-	}}
-	for _, step := range []struct {
-		what string
-		do   func() error
-	}{
-		{"set MTU", func() error { return netlink.LinkSetMTU(eth, int(s.MTU)) }},
-		{"set hardware address", func() error { return netlink.LinkSetHardwareAddr(eth, s.MAC[:]) }},
-		{"silence IPv6", func() error { return silenceIPv6(eth) }},
-		{"forward nothing", neverForward},
-		{"add address", func() error { return netlink.AddrAdd(eth, addr) }},
-		{"set up", func() error { return netlink.LinkSetUp(eth) }},
-		{"add neighbours", func() error { return neighbours(eth, s.Neighbours()) }},
-		{"add routes", func() error { return routes(eth, s) }},
-	} {
-		if err := step.do(); err != nil {
-			return fmt.Errorf("%s: %s: %w", eth.Attrs().Name, step.what, err)
-		}
-	}
-	return nil
-}
-
-func loopback() error {
-	lo, err := netlink.LinkByName("lo")
-	if err == nil {
-		err = netlink.LinkSetUp(lo)
-	}
-	if err != nil {
-		return fmt.Errorf("set lo up: %w", err)
-	}
-	return nil
 }
 
 // firstInFirstOut replaces the host's default qdisc: fq_codel, for example, would drop and mark
@@ -154,22 +102,6 @@ func silenceIPv6(l netlink.Link) error {
 	}
 	const none = 1 // IN6_ADDR_GEN_MODE_NONE
 	return netlink.LinkSetIP6AddrGenMode(l, none)
-}
-
-func neighbours(l netlink.Link, peers []Peer) error {
-	for _, p := range peers {
-		err := netlink.NeighSet(&netlink.Neigh{
-			LinkIndex:    l.Attrs().Index,
-			Family:       netlink.FAMILY_V4,
-			State:        netlink.NUD_PERMANENT,
-			IP:           p.Addr.AsSlice(),
-			HardwareAddr: p.MAC[:],
-		})
-		if err != nil {
-			return fmt.Errorf("%v: %w", p.Addr, err)
-		}
-	}
-	return nil
 }
 
 // sysctl writes a setting of this process's namespaces.

@@ -41,11 +41,7 @@ func Share(netns int, name string) error {
 // ConfigureShared gives an interface that Share made the addresses, neighbours and routes of the
 // node. The calling thread must be in its namespace.
 func ConfigureShared(s *NodeSpec, name string) error {
-	link, err := netlink.LinkByName(name)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", name, err)
-	}
-	return address(link, s)
+	return Apply(s.addresses(&Device{Node: s.Name, Name: name}))
 }
 
 // CheckShared returns an error unless the calling thread's namespace has an interface that Share

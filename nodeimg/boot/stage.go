@@ -179,11 +179,11 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 func attach(conn *control.Conn, s *NodeSpec) error {
 	switch {
 	case s.Switch || s.Agents:
-		return loopback()
+		return Apply([]Setting{Lo(s.Name)})
 	case s.Wired:
 		return plugged(conn, s)
 	}
-	l, err := cable(s)
+	l, err := s.network()
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func fabricStage(conn *control.Conn) (handover, []uintptr, error) {
 	if err := t.begin(h.Name); err != nil {
 		return h, nil, err
 	}
-	if err := loopback(); err != nil {
+	if err := Apply([]Setting{Lo(h.Name)}); err != nil {
 		return h, nil, err
 	}
 	if err := t.seal(); err != nil {

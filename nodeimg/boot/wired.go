@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/control"
-	"weft/nodeimg/tcp"
 	"weft/units"
 )
 
@@ -23,10 +22,9 @@ const KindPlugged = "plugged"
 
 // Cable is a veth pair between two nodes of a lab.
 type Cable struct {
-	A     CableEnd    `json:"a"`
-	B     CableEnd    `json:"b"`
-	MTU   units.Bytes `json:"mtu"`   // largest IP packet
-	Queue int         `json:"queue"` // frames that an end holds before it drops
+	A   CableEnd    `json:"a"`
+	B   CableEnd    `json:"b"`
+	MTU units.Bytes `json:"mtu"` // largest IP packet
 }
 
 // CableEnd is an interface of a node.
@@ -34,6 +32,7 @@ type CableEnd struct {
 	Node      string `json:"node"`
 	Interface string `json:"interface"`
 	MAC       MAC    `json:"mac"`
+	Queue     int    `json:"queue"`           // frames that it holds before it drops
 	Index     int    `json:"index,omitempty"` // of the interface in its namespace, at end A; 0: the next
 }
 
@@ -41,11 +40,11 @@ type CableEnd struct {
 // locked to it, and end B in that of a descriptor. Neither end is up, and offloads are off at A.
 func Plug(c *Cable, b int) error {
 	a := netlink.NewLinkAttrs()
-	a.Name, a.MTU, a.TxQLen, a.HardwareAddr = c.A.Interface, int(c.MTU), c.Queue, net.HardwareAddr(c.A.MAC[:])
+	a.Name, a.MTU, a.TxQLen, a.HardwareAddr = c.A.Interface, int(c.MTU), c.A.Queue, net.HardwareAddr(c.A.MAC[:])
 	a.Index = c.A.Index
 	pair := &netlink.Veth{
 		LinkAttrs: a, PeerName: c.B.Interface, PeerHardwareAddr: net.HardwareAddr(c.B.MAC[:]),
-		PeerNamespace: netlink.NsFd(b), PeerMTU: uint32(c.MTU), PeerTxQLen: c.Queue,
+		PeerNamespace: netlink.NsFd(b), PeerMTU: uint32(c.MTU), PeerTxQLen: c.B.Queue,
 	}
 	// of a node that has ended: the kernel removes it with delay
 	if old, err := netlink.LinkByName(c.A.Interface); err == nil {
@@ -72,15 +71,8 @@ func plugged(conn *control.Conn, s *NodeSpec) error {
 	if _, err := conn.Expect(KindPlugged, nil); err != nil {
 		return err
 	}
-	return wire(s)
-}
-
-// wire configures an end that a cable was plugged into.
-func wire(s *NodeSpec) error {
-	if err := plainFrames(Interface); err != nil {
-		return err
-	}
-	return configure(s)
+	_, err := s.network()
+	return err
 }
 
 // A Gateway is a host's next hop to all destinations but its neighbours.
@@ -118,15 +110,11 @@ func (s *NodeSpec) Routes() []Route {
 	return append(all, Route{To: s.Gateway.Net.Masked(), Via: s.Gateway.Addr})
 }
 
-func routes(l netlink.Link, s *NodeSpec) error {
-	all := s.Routes()
-	if s.Gateway == nil && s.TCP != (tcp.Settings{}) { // the route that came with the address
-		all = []Route{{To: s.Addr.Masked()}}
-	}
-	for _, r := range all {
+// setRoute returns the setting of a route of the node.
+func (s *NodeSpec) setRoute(eth *Device, r Route, property string) Setting {
+	return eth.Set(property, "add routes", func(l netlink.Link) error {
 		to := &netlink.Route{
-			LinkIndex: l.Attrs().Index, Src: s.Addr.Addr().AsSlice(), Scope: netlink.SCOPE_LINK,
-			Dst: &net.IPNet{IP: r.To.Addr().AsSlice(), Mask: net.CIDRMask(r.To.Bits(), 32)},
+			LinkIndex: l.Attrs().Index, Src: s.Addr.Addr().AsSlice(), Scope: netlink.SCOPE_LINK, Dst: ipNet(r.To),
 		}
 		if r.Via.IsValid() {
 			to.Gw, to.Scope = r.Via.AsSlice(), netlink.SCOPE_UNIVERSE
@@ -138,8 +126,8 @@ func routes(l netlink.Link, s *NodeSpec) error {
 		if err := netlink.RouteReplace(to); err != nil {
 			return fmt.Errorf("route to %v: %w", r.To, explainTCP(s.TCP, err))
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Hold runs a switch that is a node: its kernel does everything, and the process keeps its

@@ -146,9 +146,9 @@ func (n *Network) link(l *Lab, i int) error {
 	n.Switches[t].Ports = append(n.Switches[t].Ports, Port{to, s, n.Switches[s].Addr, i + 1})
 	n.Ends[i], n.Ends[i+1] = End{-1, s, from}, End{-1, t, to}
 	n.Cables = append(n.Cables, boot.Cable{
-		A: boot.CableEnd{Node: n.Switches[s].Name, Interface: from, MAC: n.Switches[s].MAC, Index: firstIndex + i},
-		B: boot.CableEnd{Node: n.Switches[t].Name, Interface: to, MAC: n.Switches[t].MAC}, MTU: l.MTU,
-		Queue: queueLength,
+		A: boot.CableEnd{Node: n.Switches[s].Name, Interface: from, MAC: n.Switches[s].MAC, Queue: queueLength,
+			Index: firstIndex + i},
+		B: boot.CableEnd{Node: n.Switches[t].Name, Interface: to, MAC: n.Switches[t].MAC, Queue: queueLength}, MTU: l.MTU,
 	})
 	return nil
 }
@@ -181,8 +181,8 @@ func (n *Network) attach(l *Lab, h, s, up, down int) error {
 	sw.Rack = append(sw.Rack, Member{name, h, down})
 	n.Ends[up], n.Ends[down] = End{h, -1, boot.Interface}, End{-1, s, name}
 	n.Cables = append(n.Cables, boot.Cable{
-		A: boot.CableEnd{Node: sw.Name, Interface: name, MAC: sw.MAC, Index: firstIndex + down},
-		B: boot.CableEnd{Node: host.Name, Interface: boot.Interface, MAC: host.MAC}, MTU: l.MTU, Queue: queueLength,
+		A: boot.CableEnd{Node: sw.Name, Interface: name, MAC: sw.MAC, Queue: queueLength, Index: firstIndex + down},
+		B: boot.CableEnd{Node: host.Name, Interface: boot.Interface, MAC: host.MAC, Queue: boot.QueueLength}, MTU: l.MTU,
 	})
 	return nil
 }

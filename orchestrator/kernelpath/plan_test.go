@@ -104,10 +104,10 @@ func TestPlan(t *testing.T) {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, n.Hosts[r.To].Name, strings.Join(by, " "))
 		}
 	}
-	fmt.Fprintln(w, "\ncable end A\tMAC\tindex\tcable end B\tMAC\tindex\tMTU\tqueue, packets")
+	fmt.Fprintln(w, "\ncable end A\tMAC\tindex\tcable end B\tMAC\tindex\tMTU\tqueues, packets")
 	for _, c := range n.Cables {
-		fmt.Fprintf(w, "%s:%s\t%v\t%d\t%s:%s\t%v\t%d\t%d B\t%d\n", c.A.Node, c.A.Interface, c.A.MAC, c.A.Index,
-			c.B.Node, c.B.Interface, c.B.MAC, c.B.Index, int(c.MTU), c.Queue)
+		fmt.Fprintf(w, "%s:%s\t%v\t%d\t%s:%s\t%v\t%d\t%d B\t%d, %d\n", c.A.Node, c.A.Interface, c.A.MAC, c.A.Index,
+			c.B.Node, c.B.Interface, c.B.MAC, c.B.Index, int(c.MTU), c.A.Queue, c.B.Queue)
 	}
 	fmt.Fprintln(w, "\nfabric port\tnode\tinterface with its queue")
 	for i, e := range n.Ends {

@@ -77,9 +77,7 @@ func (c *carrier) forward() error {
 	for s := range c.net.Switches {
 		group.Go(func() error {
 			return c.nodes.Switch(s).Do(func() (err error) {
-				if c.routes[s], err = prepare(c.net, s); err == nil {
-					c.routes[s].chosen = c.choices != nil
-				}
+				c.routes[s], err = prepare(c.net, s, c.choices != nil)
 				return err
 			})
 		})

@@ -9,12 +9,14 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/plural"
 	"weft/nodeimg/boot"
 	"weft/tc-shaping/bpf"
 )
@@ -55,7 +57,7 @@ func Seeded() bool {
 
 // prepare sets up the namespace of a switch, except for routes, which need next hops behind
 // interfaces that are up at both ends. The calling thread must be in the namespace.
-func prepare(n *Network, s int) (*routing, error) {
+func prepare(n *Network, s int, chosen bool) (*routing, error) {
 	sw := &n.Switches[s]
 	for _, o := range settings {
 		if err := os.WriteFile("/proc/sys/net/"+o.name, []byte(o.value), 0); err != nil &&
@@ -72,20 +74,55 @@ func prepare(n *Network, s int) (*routing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sw.Name, err)
 	}
-	r := &routing{sw: sw, net: n, socket: socket, next: 1, routes: map[int]bool{}}
-	for _, step := range []struct {
-		what string
-		do   func() error
-	}{
-		{"bridge of the rack", r.bridge},
-		{"ports", func() error { return r.ports(n) }},
-	} {
-		if err := step.do(); err != nil {
-			socket.Close()
-			return nil, fmt.Errorf("%s: %s: %w", sw.Name, step.what, err)
-		}
+	r := newRouting(n, s, chosen)
+	r.socket = socket
+	if err := boot.Apply(slices.Concat(r.bridge(), r.ports())); err != nil {
+		socket.Close()
+		return nil, fmt.Errorf("%s: %w", sw.Name, err)
 	}
 	return r, nil
+}
+
+// newRouting returns the routing of a switch that has nothing yet.
+func newRouting(n *Network, s int, chosen bool) *routing {
+	return &routing{sw: &n.Switches[s], net: n, next: 1, routes: map[int]bool{}, chosen: chosen}
+}
+
+// MakeBridge is the kind of the step that makes a switch's bridge.
+const MakeBridge boot.StepKind = "make-bridge"
+
+// Steps returns the steps that make a node a switch. chosen says that BPF programs choose among its
+// ports. They are what weft plan lists: who carries them out first takes the bridges and ports of
+// all switches, and their routes once all cables are up.
+func (n *Network) Steps(s int, chosen bool) (all []boot.Step) {
+	r, sw := newRouting(n, s, chosen), &n.Switches[s]
+	const undo = "goes with the node"
+	rest := []boot.Setting{(&boot.Device{Node: sw.Name, Name: "lo"}).With("up")} // the node did that
+	if len(sw.Rack) > 0 {
+		all = append(all, boot.Step{Kind: MakeBridge, Do: fmt.Sprintf("make the bridge %s of %s, which learns and floods nothing",
+			Bridge, plural.Count(len(sw.Rack), "host")), Undo: undo, Settings: append(rest, r.bridge()...)})
+		if len(sw.Ports) == 0 {
+			return all
+		}
+		rest = nil
+	} else {
+		rest = append(rest, r.bridge()...)
+	}
+	to := plural.Count(len(sw.Routes), "host")
+	if slices.ContainsFunc(sw.Routes, func(r Route) bool { return r.To >= len(n.Hosts) }) {
+		to = plural.Count(len(sw.Routes), "node")
+	}
+	do := fmt.Sprintf("route to %s by groups of next hops, chosen by addresses and ports", to)
+	if chosen {
+		do += fmt.Sprintf("; for BPF programs, which choose as the simulator does, route by the marks of %s",
+			plural.Count(len(sw.Ports), "port"))
+	}
+	step := boot.Step{Kind: boot.AddRoutes, Do: do, Undo: undo,
+		Settings: slices.Concat(rest, r.ports(), r.forwarding(sw.Groups, sw.Routes))}
+	if len(all) > 0 {
+		step.After = []boot.StepKind{MakeBridge}
+	}
+	return append(all, step)
 }
 
 // upTime is how long to wait until the kernel sees both ends of all cables up, upPoll the interval
@@ -120,74 +157,55 @@ func allUp() error {
 // Close closes the socket. The switch continues to forward.
 func (r *routing) Close() { r.socket.Close() }
 
-// bridge creates the bridge for the hosts, or assigns the address of a switch without hosts.
-func (r *routing) bridge() error {
-	own := &netlink.Addr{IPNet: single(r.sw.Addr)}
+// bridge returns the settings of the bridge for the hosts, or of the address of a switch without
+// hosts.
+func (r *routing) bridge() (all []boot.Setting) {
+	own := netip.PrefixFrom(r.sw.Addr, r.sw.Addr.BitLen())
 	if len(r.sw.Rack) == 0 {
-		lo, err := netlink.LinkByName("lo")
-		if err != nil {
-			return err
-		}
-		return netlink.AddrAdd(lo, own)
+		return []boot.Setting{(&boot.Device{Node: r.sw.Name, Name: "lo"}).Addr(own)}
 	}
-	snooping := false
-	a := netlink.NewLinkAttrs()
-	a.Name, a.HardwareAddr = Bridge, net.HardwareAddr(r.sw.MAC[:])
-	bridge := &netlink.Bridge{LinkAttrs: a, MulticastSnooping: &snooping}
-	if err := netlink.LinkAdd(bridge); err != nil {
-		return err
-	}
+	bridge := &boot.Device{Node: r.sw.Name, Name: Bridge}
+	all = append(all, bridge.Make("bridge", func() error {
+		snooping := false
+		a := netlink.NewLinkAttrs()
+		a.Name, a.HardwareAddr = Bridge, net.HardwareAddr(r.sw.MAC[:])
+		return netlink.LinkAdd(&netlink.Bridge{LinkAttrs: a, MulticastSnooping: &snooping})
+	}), bridge.MTU(r.net.Cables[0].MTU), bridge.With(fmt.Sprintf("link/ether %v", r.sw.MAC)), bridge.Addr(own), bridge.Up())
 	for _, m := range r.sw.Rack {
-		if err := r.member(bridge.Attrs().Index, m); err != nil {
-			return err
-		}
+		port, h := &boot.Device{Node: r.sw.Name, Name: m.Interface}, &r.net.Hosts[m.Host]
+		to := netip.PrefixFrom(h.Addr, h.Addr.BitLen())
+		all = append(all,
+			port.Set("master "+Bridge, "attach to "+Bridge, func(link netlink.Link) error {
+				return r.member(bridge, link, m)
+			}),
+			port.With("up"),
+			bridge.Set(fmt.Sprintf("route %v", to), "route to "+h.Name, func(link netlink.Link) error {
+				return netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK,
+					Dst: single(h.Addr), Src: r.sw.Addr.AsSlice()})
+			}),
+			bridge.Neighbour(boot.Peer{Addr: h.Addr, MAC: h.MAC}))
 	}
-	link, err := netlink.LinkByName(Bridge)
-	if err != nil {
-		return err
-	}
-	mtu := link.Attrs().MTU // smallest of its members
-	if err := netlink.LinkSetMTU(link, mtu); err != nil {
-		return err
-	}
-	if err := netlink.AddrAdd(link, own); err != nil {
-		return err
-	}
-	if err := netlink.LinkSetUp(link); err != nil {
-		return err
-	}
-	for _, m := range r.sw.Rack {
-		h := &r.net.Hosts[m.Host]
-		if err := neighbour(link, h.Addr, h.MAC); err != nil {
-			return err
-		}
-		to := &netlink.Route{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: single(h.Addr),
-			Src: r.sw.Addr.AsSlice()}
-		if err := netlink.RouteReplace(to); err != nil {
-			return fmt.Errorf("route to %s: %w", h.Name, err)
-		}
-	}
-	return nil
+	return all
 }
 
-// member attaches a host's cable to the bridge with a static forwarding entry, without learning or
-// flooding.
-func (r *routing) member(bridge int, m Member) error {
-	link, err := netlink.LinkByName(m.Interface)
+// member attaches a host's cable to the bridge, and sets it up, with a static forwarding entry,
+// without learning or flooding.
+func (r *routing) member(bridge *boot.Device, link netlink.Link, m Member) error {
+	to, err := bridge.Link()
 	if err != nil {
-		return fmt.Errorf("%s: %w", m.Interface, err)
+		return err
 	}
-	if err := netlink.LinkSetMasterByIndex(link, bridge); err != nil {
-		return fmt.Errorf("%s: %w", m.Interface, err)
+	if err := netlink.LinkSetMasterByIndex(link, to.Attrs().Index); err != nil {
+		return err
 	}
 	if err := netlink.LinkSetLearning(link, false); err != nil {
-		return fmt.Errorf("%s: %w", m.Interface, err)
+		return err
 	}
 	if err := netlink.LinkSetFlood(link, false); err != nil {
-		return fmt.Errorf("%s: %w", m.Interface, err)
+		return err
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("%s: %w", m.Interface, err)
+		return err
 	}
 	mac := r.net.Hosts[m.Host].MAC
 	err = netlink.NeighSet(&netlink.Neigh{
@@ -195,42 +213,31 @@ func (r *routing) member(bridge int, m Member) error {
 		HardwareAddr: net.HardwareAddr(mac[:]),
 	})
 	if err != nil {
-		return fmt.Errorf("%s: address of %s: %w", m.Interface, r.net.Hosts[m.Host].Name, err)
+		return fmt.Errorf("address of %s: %w", r.net.Hosts[m.Host].Name, err)
 	}
 	return nil
 }
 
 // plugAgain attaches a host's new cable in place of the old one.
 func (r *routing) plugAgain(host int) error {
-	bridge, err := netlink.LinkByName(Bridge)
+	i := slices.IndexFunc(r.sw.Rack, func(m Member) bool { return m.Host == host })
+	link, err := netlink.LinkByName(r.sw.Rack[i].Interface)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", r.sw.Rack[i].Interface, err)
 	}
-	for _, m := range r.sw.Rack {
-		if m.Host == host {
-			return r.member(bridge.Attrs().Index, m)
-		}
-	}
-	return fmt.Errorf("host %d is not on the bridge of %s", host, r.sw.Name)
+	return r.member(&boot.Device{Name: Bridge}, link, r.sw.Rack[i])
 }
 
-// ports brings up the interfaces to other switches, with permanent neighbour entries.
-func (r *routing) ports(n *Network) error {
+// ports returns the settings of the interfaces to other switches: up, with permanent neighbours.
+func (r *routing) ports() (all []boot.Setting) {
 	for _, p := range r.sw.Ports {
-		link, err := netlink.LinkByName(p.Interface)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.Interface, err)
-		}
-		r.index = append(r.index, link.Attrs().Index)
-		if err := netlink.LinkSetUp(link); err != nil {
-			return fmt.Errorf("%s: %w", p.Interface, err)
-		}
-		peer := &n.Switches[p.Peer]
-		if err := neighbour(link, peer.Addr, peer.MAC); err != nil {
-			return err
-		}
+		d, peer := &boot.Device{Node: r.sw.Name, Name: p.Interface}, &r.net.Switches[p.Peer]
+		all = append(all, d.Set("up", "set up", func(link netlink.Link) error {
+			r.index = append(r.index, link.Attrs().Index)
+			return netlink.LinkSetUp(link)
+		}), d.Neighbour(boot.Peer{Addr: p.Via, MAC: peer.MAC}))
 	}
-	return nil
+	return all
 }
 
 // byMark routes packets by their marks: each mark has a rule and a table with one route. The
@@ -257,18 +264,11 @@ func (r *routing) byMark() error {
 func (r *routing) install(groups [][]int, routes []Route) error {
 	old := r.used
 	r.used = nil
-	ids := make([]uint32, len(groups))
-	for g, paths := range groups {
-		var err error
-		if ids[g], err = r.nextHop(paths); err != nil {
-			return err
-		}
+	if err := boot.Apply(r.forwarding(groups, routes)); err != nil {
+		return err
 	}
 	now := make(map[int]bool, len(routes))
 	for _, to := range routes {
-		if err := r.to(r.net.AddrOf(to.To), ids[to.Group]); err != nil {
-			return err
-		}
 		now[to.To] = true
 	}
 	for to := range r.routes {
@@ -285,6 +285,44 @@ func (r *routing) install(groups [][]int, routes []Route) error {
 		}
 	}
 	return nil
+}
+
+// forwarding returns the settings of the routes over groups of equal paths, which are made first.
+func (r *routing) forwarding(groups [][]int, routes []Route) []boot.Setting {
+	ids := make([]uint32, len(groups))
+	node := &boot.Device{Node: r.sw.Name}
+	all := []boot.Setting{node.Make("", func() (err error) {
+		for g, paths := range groups {
+			if ids[g], err = r.nextHop(paths); err != nil {
+				return err
+			}
+		}
+		return nil
+	})}
+	for _, to := range routes {
+		all = append(all, node.Make(r.describe(r.net.AddrOf(to.To), groups[to.Group]), func() error {
+			return r.to(r.net.AddrOf(to.To), ids[to.Group])
+		}))
+	}
+	return all
+}
+
+// describe describes the route to an address over equally good next hops, given as indices in
+// Ports, with the number of shares of each: "route 10.0.0.3/32 by 16 of s1, 16 of s2".
+func (r *routing) describe(to netip.Addr, hops []int) string {
+	if len(hops) == 1 {
+		p := &r.sw.Ports[hops[0]]
+		return fmt.Sprintf("%s route %v/32 via %v", p.Interface, to, p.Via)
+	}
+	count := map[int]int{}
+	for _, hop := range r.sw.Shares(hops, r.chosen) {
+		count[hop]++
+	}
+	all := make([]string, len(hops))
+	for i, hop := range hops {
+		all[i] = fmt.Sprintf("%d of %s", count[hop], r.sw.Ports[hop].Interface)
+	}
+	return fmt.Sprintf("route %v/32 by %s", to, strings.Join(all, ", "))
 }
 
 // nextHop creates a next hop, or a group if there are several paths, and returns its ID; 0 without
@@ -313,18 +351,6 @@ func (r *routing) nextHop(paths []int) (uint32, error) {
 	}
 	r.used = append(append(r.used, id), members...)
 	return id, nil
-}
-
-// neighbour adds a permanent neighbour entry, so that no ARP is needed.
-func neighbour(l netlink.Link, a netip.Addr, mac boot.MAC) error {
-	err := netlink.NeighSet(&netlink.Neigh{
-		LinkIndex: l.Attrs().Index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: a.AsSlice(),
-		HardwareAddr: net.HardwareAddr(mac[:]),
-	})
-	if err != nil {
-		return fmt.Errorf("%s: neighbour %v: %w", l.Attrs().Name, a, err)
-	}
-	return nil
 }
 
 // single returns the prefix that contains one address.

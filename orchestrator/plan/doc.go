@@ -7,11 +7,10 @@
 // The value that the runtimes launch (emulate.Setup) goes in. A Plan comes out, which prints as
 // text and as JSON. A simulated lab has an empty plan (Simulated). Sizes are in bytes.
 //
-// The one idea is that a plan decides nothing. All that is in it is either part of the setup, or
-// the result of a function that the code which acts calls, too. So plan and deployment cannot
-// disagree, and this package must compute nothing that a runtime computes differently. Op.Makes has
-// one line for each property of a node, and a test of package deploy compares these lines with labs
-// that are up.
+// The one idea is that a plan is a dry run: it lists the steps of each node's network, which the
+// nodes and switches take (boot.NodeSpec.Steps, kernelpath.Network.Steps), and takes none. What it
+// adds is the processes of the setup's spec and the disciplines of its links. So it must compute
+// nothing that a runtime computes differently. Op.Makes has one line for each property of a node.
 //
 // An operation comes after all those that it waits for. Undoing them in reverse order leaves
 // nothing.

@@ -3,9 +3,7 @@ package plan
 import (
 	"fmt"
 
-	"weft/internal/plural"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/tcp"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/tc-shaping/qdisc"
@@ -55,22 +53,19 @@ type Count struct {
 }
 
 // Kind names an operation.
-type Kind string
+type Kind = boot.StepKind
 
-// Kinds of operation.
+// Kinds of operation, besides the steps of nodes.
 const (
 	StartSupervisor Kind = "start-supervisor"
 	StartReaper     Kind = "start-reaper"
 	StartFabric     Kind = "start-fabric"
 	StartNode       Kind = "start-node"
 	StartAgents     Kind = "start-agents"
-	CreateTAP       Kind = "create-tap"
-	SetMTU          Kind = "set-mtu"
-	SetMAC          Kind = "set-mac"
-	AddAddress      Kind = "add-address"
-	SetUp           Kind = "set-up"
-	AddNeighbours   Kind = "add-neighbours"
+	StartSwitch     Kind = "start-switch"
 	Connect         Kind = "connect"
+	ShapeLink       Kind = "shape-link"
+	MeasureLink     Kind = "measure-links"
 )
 
 // Op is one operation.
@@ -140,18 +135,38 @@ func (b *builder) add(kind Kind, node, do, undo string, makes []string, after ..
 	return id
 }
 
-// property returns the line of Op.Makes for a property of a node.
-func property(node, format string, args ...any) string {
-	return node + ": " + fmt.Sprintf(format, args...)
+// property returns the line of Op.Makes for a property of a process.
+func property(name, what string) string { return name + ": " + what }
+
+// addStep appends a step of a node and returns its number.
+func (b *builder) addStep(node string, step *boot.Step, after ...int) int {
+	var makes []string
+	for i := range step.Settings {
+		set := &step.Settings[i]
+		if set.Neighbour {
+			b.Resources.Neighbours++
+		}
+		if set.Listed() {
+			makes = append(makes, set.String())
+		}
+	}
+	return b.add(step.Kind, node, step.Do, step.Undo, makes, after...)
 }
 
-// interfaceProperties returns the lines of Op.Makes for properties of an interface.
-func interfaceProperties(node, device string, all ...string) []string {
-	lines := make([]string, len(all))
-	for i, p := range all {
-		lines[i] = property(node, "%s %s", device, p)
+// addSteps appends the steps of a node, the first after others, and returns the number of each kind.
+func (b *builder) addSteps(node string, steps []boot.Step, after ...int) map[Kind]int {
+	done := map[Kind]int{}
+	for i := range steps {
+		ids := after
+		if steps[i].After != nil {
+			ids = nil
+			for _, kind := range steps[i].After {
+				ids = append(ids, done[kind])
+			}
+		}
+		done[steps[i].Kind] = b.addStep(node, &steps[i], ids...)
 	}
-	return lines
+	return done
 }
 
 // addOwners plans the processes that own the lab, which have no namespaces of their own.
@@ -183,7 +198,8 @@ func (b *builder) addProcess(kind Kind, name, what, vanishes string) int {
 	}
 	makes := []string{property(name, "process")}
 	if kind == StartFabric || kind == StartAgents {
-		makes = append(makes, property(name, "lo up"))
+		lo := boot.Lo(name)
+		makes = append(makes, lo.String())
 	}
 	if b.in.Containers {
 		return b.add(kind, name, "start "+what+" in a container of its own",
@@ -196,12 +212,6 @@ func (b *builder) addProcess(kind Kind, name, what, vanishes string) int {
 	return b.add(kind, name, "start "+what+" in namespaces of its own",
 		"end the process; its namespaces"+vanishes+" go with it", makes)
 }
-
-// What vanishes with the process of a host, and how the properties of its interface are undone.
-const (
-	withHost = "eth0"
-	gone     = "goes with eth0"
-)
 
 // planFabric plans a lab on the modelled fabric.
 func (b *builder) planFabric() {
@@ -225,45 +235,17 @@ func (b *builder) planMachine(spec *runtime.Spec, of string) {
 	}
 }
 
-// addHost plans one host: its process, its interface, and the connection to the fabric.
+// addHost plans one host: its process, the steps of its network, and the connection to the fabric.
 func (b *builder) addHost(n *boot.NodeSpec, fabric int) {
-	const eth = boot.Interface
 	b.Resources.TAPs++
-	makes := func(all ...string) []string { return interfaceProperties(n.Name, eth, all...) }
-	node := b.addProcess(StartNode, n.Name, "a node, with a read-only root and no network,", withHost)
-	tap := b.add(CreateTAP, n.Name, "create the TAP device "+eth+" (a veth pair where /dev/net/tun cannot be opened)",
-		"close its descriptor", makes("tap", fmt.Sprintf("txqueuelen %d", boot.QueueLength)), node)
-	mtu := b.add(SetMTU, n.Name, fmt.Sprintf("set the MTU of %s to %d", eth, n.MTU), gone,
-		makes(fmt.Sprintf("mtu %d", n.MTU)), tap)
-	mac := b.add(SetMAC, n.Name, fmt.Sprintf("set the hardware address of %s to %v", eth, n.MAC), gone,
-		makes(fmt.Sprintf("link/ether %v", n.MAC)), tap)
-	ip := b.add(AddAddress, n.Name, fmt.Sprintf("add %v to %s%s", n.Addr, eth, withTCP(n)), gone,
-		makes(fmt.Sprintf("inet %v", n.Addr), fmt.Sprintf("route %v", n.Addr.Masked())), tap)
-	up := b.add(SetUp, n.Name, "set "+eth+" and lo up", gone,
-		append([]string{property(n.Name, "lo up")}, makes("up", "out root pfifo handle 1:")...), mtu, mac, ip)
-	if peers := n.Neighbours(); len(peers) > 0 {
-		b.add(AddNeighbours, n.Name, fmt.Sprintf("add %s, permanent", plural.Count(len(peers), "neighbour")), gone,
-			b.neighbours(n.Name, eth, peers...), up)
-	}
-	b.add(Connect, n.Name, fmt.Sprintf("pass the fabric the other end of %s as the NIC of %s", eth, n.Name),
-		"close the fabric's descriptor", nil, fabric, up)
+	done := b.addSteps(n.Name, n.Steps(), b.startHost(n))
+	b.add(Connect, n.Name, fmt.Sprintf("pass the fabric the other end of %s as the NIC of %s", boot.Interface, n.Name),
+		"close the fabric's descriptor", nil, fabric, done[boot.SetUp])
 }
 
-// withTCP says which settings for TCP the routes of a node have, after a comma; "" if none.
-func withTCP(n *boot.NodeSpec) string {
-	if n.TCP == (tcp.Settings{}) {
-		return ""
-	}
-	return fmt.Sprintf(", its route with %v", n.TCP)
-}
-
-// neighbours returns the permanent neighbour entries of an interface, and counts them.
-func (b *builder) neighbours(node, device string, peers ...boot.Peer) (makes []string) {
-	b.Resources.Neighbours += len(peers)
-	for _, p := range peers {
-		makes = append(makes, property(node, "%s neigh %v lladdr %v", device, p.Addr, p.MAC))
-	}
-	return makes
+// startHost plans the process of a host.
+func (b *builder) startHost(n *boot.NodeSpec) int {
+	return b.addProcess(StartNode, n.Name, "a node, with a read-only root and no network,", boot.Interface)
 }
 
 // fillCounts fills Counts.

@@ -37,8 +37,8 @@ func Switched(n int) runtime.Spec {
 		h.Wired, h.Addr = true, netip.PrefixFrom(h.Addr.Addr(), 32)
 		h.Gateway = &boot.Gateway{Addr: gateway, MAC: boot.MACOf(gateway), Net: netip.MustParsePrefix("10.0.0.0/8")}
 		s.Cables = append(s.Cables, boot.Cable{
-			A: boot.CableEnd{Node: "s0", Interface: h.Name, MAC: boot.MACOf(gateway), Index: 1000 + i},
-			B: boot.CableEnd{Node: h.Name, Interface: boot.Interface, MAC: h.MAC}, MTU: h.MTU, Queue: 100,
+			A: boot.CableEnd{Node: "s0", Interface: h.Name, MAC: boot.MACOf(gateway), Queue: 100, Index: 1000 + i},
+			B: boot.CableEnd{Node: h.Name, Interface: boot.Interface, MAC: h.MAC, Queue: 100}, MTU: h.MTU,
 		})
 	}
 	return s
