@@ -107,7 +107,7 @@ wrong; 130 interrupted.`,
 			if !dry {
 				// Remains of a deployment whose state directory is gone cannot be found in a user
 				// namespace.
-				if _, err := deploy.EndStrays(cmd.Context(), dir, l.Name, a.deployOptions()); err != nil {
+				if _, err := deploy.EndStrays(cmd.Context(), l.Name, a.deployOptions()); err != nil {
 					return err
 				}
 			}

@@ -41,8 +41,13 @@ func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 		return nil, err
 	}
 	swept, err := cleanDeployments(ctx, path, o)
-	strays, failed := cleanStrays(ctx, path)
+	strays, failed := endStrays(ctx, "")
 	swept, err = append(swept, strays...), cleanup.Join(err, failed)
+	names, failed := namespace.CleanProcesses(ctx)
+	for _, name := range names {
+		swept = append(swept, Swept{name, "removed", "a process whose launcher is gone"})
+	}
+	err = cleanup.Join(err, failed)
 	containers, unseen, failed := cleanContainers(ctx, "", runtime.Owner.Dead)
 	for _, name := range containers {
 		swept = append(swept, Swept{name, "removed", "a container whose owner is gone"})
@@ -153,13 +158,14 @@ func (r *Root) supervisorStatus(name string) (s Swept, owned bool) {
 	return Swept{name, "busy", err.Error()}, true
 }
 
-// meantToStay reports whether a lab is meant to be up according to its journal, or may be if the
-// journal cannot be read. The caller holds the lab's lock, so nobody is deploying it.
+// meantToStay reports whether a lab is meant to be up according to its journal. The caller holds
+// the lab's lock, so nobody is deploying it.
 func (r *Root) meantToStay(name string) bool {
-	text, err := readJournal(r.dir, filepath.Join(name, journalFile))
-	if missing(err) {
+	dir, err := r.folder(name)
+	if err != nil {
 		return false
 	}
-	j := new(Journal)
-	return err != nil || j.read(text) != nil || j.committed || j.deployment == ""
+	defer dir.Close()
+	j, _, err := readJournal(dir)
+	return err == nil && j.committed || err != nil && !missing(err)
 }

@@ -15,10 +15,8 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
-	"weft/internal/regular"
 	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
-	"weft/orchestrator/topology"
 )
 
 // deployLab deploys a lab until the end of the test. It returns the opened state directory and the
@@ -162,38 +160,14 @@ func stopped(t *testing.T, pid int) bool {
 	})
 }
 
-// A supervisor is a stray only if the journal does not know it once the lock is held. A lab that
-// came up after Clean had read the journals is not a stray, nor is one that is being deployed.
-func TestPrivLabThatComesUpIsNotAStray(t *testing.T) {
+// A lab that is up is no stray, whatever else is in its state directory. One whose journal is
+// elsewhere is.
+func TestPrivLabThatIsUpIsNotAStray(t *testing.T) {
 	testenv.NeedNamespaces(t)
 	r, pid := deployLab(t, "young")
-	s, ok := supervisorAt(pid)
-	if !ok {
-		t.Fatalf("process %d is not taken for a supervisor", pid)
+	if s, ok := supervisorAt(pid); !ok || s.unreachable() {
+		t.Errorf("process %d is taken for a stray, or not for a supervisor: %+v", pid, s)
 	}
-	if ended, err := s.endIfUnreachable(t.Context(), r.Path()); ended != nil || err != nil {
-		t.Errorf("the lab's own supervisor was ended (%v), %v", ended, err)
-	}
-	lock, err := r.Lock("young", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.dir.Rename(filepath.Join("young", journalFile), filepath.Join("young", "kept")); err != nil {
-		t.Fatal(err)
-	}
-	if ended, err := s.endIfUnreachable(t.Context(), r.Path()); ended != nil || err != nil {
-		t.Errorf("ended under somebody else's lock (%v), %v", ended, err)
-	}
-	if err := r.dir.Rename(filepath.Join("young", "kept"), filepath.Join("young", journalFile)); err != nil {
-		t.Fatal(err)
-	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, 0); err != nil {
-		t.Errorf("supervisor: %v", err)
-	}
-	// A supervisor that no journal knows is a stray.
 	if err := r.dir.Rename("young", "Elsewhere"); err != nil {
 		t.Fatal(err)
 	}
@@ -226,160 +200,76 @@ func TestPrivCleanFromAnotherPIDNamespace(t *testing.T) {
 	}
 }
 
-// A lab with a damaged journal is put aside once its marked processes are ended. Nothing else is
-// touched.
+// A lab whose journal is damaged stays as it is, and the error says how to end it: without its
+// folder it is a stray.
 func TestPrivDamagedJournal(t *testing.T) {
 	testenv.NeedNamespaces(t)
-	for name, spoil := range map[string]func(string) string{
-		"garbage": func(s string) string { return s + "garbage\n" },
-		"empty-line": func(s string) string {
-			return s[:strings.IndexByte(s, '\n')+1] + "\n" + s[strings.IndexByte(s, '\n')+1:]
-		},
-		"deployment": func(string) string { return `{"deployment":"x"}` + "\n" },
-		"nothing":    func(string) string { return "" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := takeSnapshot(t)
-			r, pid := deployLab(t, name)
-			path := filepath.Join(r.Path(), name, journalFile)
-			text, err := os.ReadFile(path)
-			if err == nil {
-				err = os.WriteFile(path, []byte(spoil(string(text))), 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			swept, err := Clean(t.Context(), r.Path(), Options{})
-			if err != nil || len(swept) != 1 || swept[0].What != "running" {
-				t.Fatalf("while it is up: %+v, %v", swept, err)
-			}
-			if err := errors.Join(syscall.Kill(pid, syscall.SIGKILL), awaitEnd(pid, runtime.KillTime)); err != nil {
-				t.Fatal(err)
-			}
-			swept, err = Clean(t.Context(), r.Path(), Options{})
-			if err != nil || len(swept) == 0 || swept[0].What != "removed" || !strings.Contains(swept[0].Why, "damaged") {
-				t.Errorf("%+v, %v", swept, err)
-			}
-			if found, err := Down(t.Context(), r.Path(), name, Options{}); found || err != nil {
-				t.Errorf("destroy finds it again (%v), %v", found, err)
-			}
-			if swept, err := Clean(t.Context(), r.Path(), Options{}); len(swept) > 0 || err != nil {
-				t.Errorf("clean finds it again: %+v, %v", swept, err)
-			}
-			if _, err := os.Lstat(filepath.Join(r.Path(), name+damagedSuffix, journalFile)); err != nil {
-				t.Error(err)
-			}
-			if err := r.dir.RemoveAll(name + damagedSuffix); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.Remove(); err != nil {
-				t.Fatal(err)
-			}
-			before.checkUnchanged(t, r.Path())
-		})
+	before := takeSnapshot(t)
+	r, pid := deployLab(t, "damaged")
+	f, err := os.OpenFile(filepath.Join(r.Path(), "damaged", journalFile), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString("garbage\n")
+		err = errors.Join(err, f.Close())
 	}
-}
-
-// What a later version of Weft wrote into a journal is left alone and reported, and everything else
-// is removed. The lab's name is free again.
-func TestPrivJournalOfAnotherVersion(t *testing.T) {
-	testenv.NeedNamespaces(t)
-	for _, verb := range []string{"destroy", "clean"} {
-		t.Run(verb, func(t *testing.T) {
-			before := takeSnapshot(t)
-			r, pid := deployLab(t, "later")
-			dir := filepath.Join(r.Path(), "later")
-			f, err := os.OpenFile(filepath.Join(dir, journalFile), os.O_APPEND|os.O_RDWR, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := io.ReadAll(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			next := strings.Count(string(text), `"do":`) + 1
-			fmt.Fprintf(f, `{"seq":%d,"do":"make volume","kind":"volume","name":"precious"}`+"\n", next)
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(syscall.Kill(pid, syscall.SIGKILL), awaitEnd(pid, runtime.KillTime)); err != nil {
-				t.Fatal(err)
-			}
-			if verb == "destroy" {
-				_, err = Down(t.Context(), r.Path(), "later", Options{})
-			} else {
-				_, err = Clean(t.Context(), r.Path(), Options{})
-			}
-			if err == nil || !strings.Contains(err.Error(), `"precious" of the kind "volume"`) || verb == "destroy" && !errors.Is(err, ErrUnknown) {
-				t.Errorf("said %v", err)
-			}
-			if found, err := Down(t.Context(), r.Path(), "later", Options{}); found || err != nil {
-				t.Errorf("destroy finds it again (%v), %v", found, err)
-			}
-			if swept, err := Clean(t.Context(), r.Path(), Options{}); len(swept) > 0 || err != nil {
-				t.Errorf("clean finds it again: %+v, %v", swept, err)
-			}
-			if _, err := os.Lstat(filepath.Join(dir+damagedSuffix, journalFile)); err != nil {
-				t.Error(err)
-			}
-			if err := errors.Join(r.dir.RemoveAll("later"+damagedSuffix), r.Remove()); err != nil {
-				t.Fatal(err)
-			}
-			before.checkUnchanged(t, r.Path())
-		})
-	}
-}
-
-// A journal that is not a file is damaged: it is neither followed nor waited for.
-func TestJournalThatIsNotAFile(t *testing.T) {
-	for what, make := range map[string]func(path string) error{
-		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
-		"link":   func(path string) error { return os.Symlink("/etc/hostname", path) },
-		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
-	} {
-		t.Run(what, func(t *testing.T) {
-			root := newStatePath(t)
-			if err := errors.Join(os.MkdirAll(filepath.Join(root, "odd"), 0o700), make(filepath.Join(root, "odd", journalFile))); err != nil {
-				t.Fatal(err)
-			}
-			swept, err := Clean(t.Context(), root, Options{})
-			swept = slices.DeleteFunc(swept, func(s Swept) bool { return s.What == NotLookedAt }) // an engine that is not this user's
-			if err != nil || len(swept) != 1 || !strings.Contains(swept[0].Why, "damaged") {
-				t.Errorf("%+v, %v", swept, err)
-			}
-			if _, err := os.Lstat(filepath.Join(root, "odd"+damagedSuffix, journalFile)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// A pipe in another lab's folder, or in place of a lock, blocks nobody.
-func TestPipesInTheStateDirectoryDoNotBlock(t *testing.T) {
-	root := newStatePath(t)
-	for _, name := range []string{deploymentFile, labFile} {
-		dir := filepath.Join(root, strings.TrimSuffix(name, filepath.Ext(name)))
-		if err := errors.Join(os.MkdirAll(dir, 0o700), syscall.Mkfifo(filepath.Join(dir, name), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(root, "lab", deploymentFile), []byte(`{"id":"x"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r, err := OpenRoot(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	if err := r.assignSubnet("mine", func(topology.Subnet) error { return nil }); err != nil {
-		t.Error(err)
+	if swept, err := Clean(t.Context(), r.Path(), Options{}); err != nil || len(swept) != 1 || swept[0].What != "running" {
+		t.Errorf("while it is up: %+v, %v", swept, err)
 	}
-	if err := syscall.Mkfifo(filepath.Join(root, "mine"+lockSuffix), 0o600); err != nil {
+	if _, err := Down(t.Context(), r.Path(), "damaged", Options{}); err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), "remove the lab's folder") {
+		t.Errorf("destroy: %v", err)
+	}
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("supervisor: %v", err)
+	}
+	if err := r.dir.RemoveAll("damaged"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Lock("mine", 0); !errors.Is(err, regular.ErrNotRegular) {
-		t.Errorf("a lock that is a pipe: %v", err)
+	cleanStray(t, r.Path(), "damaged")
+	if err := r.Remove(); err != nil {
+		t.Fatal(err)
 	}
+	before.checkUnchanged(t, r.Path())
+}
+
+// What a later version of Weft wrote into a journal is left alone and reported, and everything else
+// is removed.
+func TestPrivJournalOfAnotherVersion(t *testing.T) {
+	testenv.NeedNamespaces(t)
+	before := takeSnapshot(t)
+	r, pid := deployLab(t, "later")
+	dir := filepath.Join(r.Path(), "later")
+	f, err := os.OpenFile(filepath.Join(dir, journalFile), os.O_APPEND|os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := strings.Count(string(text), `"do":`) + 1
+	fmt.Fprintf(f, `{"seq":%d,"do":"make volume","kind":"volume","name":"precious"}`+"\n", next)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(syscall.Kill(pid, syscall.SIGKILL), awaitEnd(pid, runtime.KillTime)); err != nil {
+		t.Fatal(err)
+	}
+	const want = `"precious" is of the kind "volume"`
+	if _, err := Down(t.Context(), r.Path(), "later", Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("destroy: %v", err)
+	}
+	if _, err := Clean(t.Context(), r.Path(), Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("clean: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != journalFile {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	if err := errors.Join(r.dir.RemoveAll("later"), r.Remove()); err != nil {
+		t.Fatal(err)
+	}
+	before.checkUnchanged(t, r.Path())
 }
 
 // An error that many operations share is reported once.

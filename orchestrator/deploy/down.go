@@ -22,18 +22,15 @@ func Down(ctx context.Context, path, name string, o Options) (found bool, err er
 		return false, err
 	}
 	r, lock, err := begin(path, name)
-	if err != nil { // without a state directory, every supervisor of one there is a stray
-		strays, failed := r.endStrays(ctx, name, o)
-		return strays > 0, cleanup.Join(err, failed)
+	if err == nil { // without a state directory, every supervisor of one there is a stray
+		defer r.Close()
+		defer r.Remove()
+		defer lock.Unlock()
+		_, missed := r.dir.Lstat(name)
+		found = !missing(missed)
+		err = takeDown(ctx, r, name, o)
 	}
-	defer r.Close()
-	defer r.Remove()
-	defer lock.Unlock()
-	if _, err := r.dir.Lstat(name); !missing(err) {
-		found = true
-	}
-	err = takeDown(ctx, r, name, o)
-	strays, failed := r.endStrays(ctx, name, o)
+	strays, failed := EndStrays(ctx, name, o)
 	return found || strays > 0, cleanup.Join(err, failed)
 }
 
@@ -41,14 +38,6 @@ func Down(ctx context.Context, path, name string, o Options) (found bool, err er
 func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 	dir, err := r.folder(name)
 	if missing(err) {
-		return nil
-	}
-	if errors.Is(err, errNotFolder) {
-		aside, failed := r.putAside(name)
-		if failed != nil {
-			return fmt.Errorf("lab %s: %w", name, cleanup.Join(err, failed))
-		}
-		o.say("%s: %v; it is now %s", name, err, aside)
 		return nil
 	}
 	if err != nil {
@@ -63,15 +52,6 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 				name, filepath.Join(r.path, name), RootVar)
 		}
 		return removeFolder(r, name)
-	}
-	if err == nil && j.Deployment() == "" {
-		if _, there := readDeployment(dir); there == nil { // written after the journal's first line
-			err = fmt.Errorf("journal: %w: it is empty", errDamaged)
-			j.Close()
-		}
-	}
-	if errors.Is(err, errDamaged) {
-		return quarantine(ctx, r, dir, name, err, o)
 	}
 	if err != nil {
 		return fmt.Errorf("lab %s: %w", name, err)
@@ -98,7 +78,7 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 		all.Add(err)
 		return fmt.Errorf("lab %s: %w", name, all.Err())
 	}
-	return o.finish(r, name, j.Unknown(o.undoers(dir)))
+	return removeFolder(r, name)
 }
 
 // step reports a step to o.Step, if there is one.
@@ -128,7 +108,7 @@ func (o *Options) undoers(dir *os.Root) map[string]undoer {
 		kindSupervisor:  func(ctx context.Context, _, deployment string) error { return killMarked(ctx, deployment) },
 		runtime.Process: func(context.Context, string, string) error { return nil }, // ended with the supervisor
 		runtime.Container: func(ctx context.Context, host, name string) error {
-			return docker.Remove(ctx, host, "", name)
+			return docker.Remove(ctx, host, name)
 		},
 		runtime.Group: func(ctx context.Context, _, path string) error { return namespace.RemoveGroup(ctx, path) },
 	}

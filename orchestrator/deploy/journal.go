@@ -1,24 +1,18 @@
 package deploy
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"weft/internal/cleanup"
 	"weft/internal/clip"
-	"weft/internal/regular"
 )
 
 // Kinds of operation, in addition to those of package runtime.
@@ -30,20 +24,17 @@ const (
 // entry is a line of a journal: an operation that is about to be carried out or, with only its
 // number, the result of one.
 type entry struct {
-	Seq int `json:"seq,omitempty"` // from 1
-	// Do writes an operation ahead and carries it out.
-	Do     string `json:"do,omitempty"`
+	Seq    int    `json:"seq,omitempty"`   // from 1
+	Do     string `json:"do,omitempty"`    // what it does, in words
 	Kind   string `json:"kind,omitempty"`  // selects the undoer
 	Name   string `json:"name,omitempty"`  // of the resource
 	Where  string `json:"where,omitempty"` // how another process finds a container's engine, or that of agents
 	Done   bool   `json:"done,omitempty"`
 	Undone bool   `json:"undone,omitempty"`
 
-	// Deployment returns the deployment's ID.
 	Deployment string `json:"deployment,omitempty"` // first line: the deployment's ID
-	// Committed reports whether the lab was up and nobody has begun to remove it.
-	Committed bool `json:"committed,omitempty"` // the lab is up and no longer depends on its deployer
-	Ending    bool `json:"ending,omitempty"`    // the lab is being removed
+	Committed  bool   `json:"committed,omitempty"`  // the lab is up and no longer depends on its deployer
+	Ending     bool   `json:"ending,omitempty"`     // the lab is being removed
 }
 
 // journalFile is the name of the journal in the lab's folder.
@@ -70,112 +61,58 @@ func createJournal(dir *os.Root, deployment string, step func(string)) (*Journal
 	if err := j.write(entry{Deployment: deployment}); err != nil {
 		return nil, cleanup.Join(err, f.Close(), dir.Remove(journalFile))
 	}
-	if err := syncFolder(dir); err != nil { // else a crash of the machine may lose the file's name
-		return nil, cleanup.Join(err, f.Close(), dir.Remove(journalFile))
-	}
 	return j, nil
-}
-
-// syncFolder writes the names of a folder's files to the disk.
-func syncFolder(dir *os.Root) error {
-	folder, err := dir.Open(".")
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	defer folder.Close()
-	if err := folder.Sync(); err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	return nil
 }
 
 // openJournal reads a journal and opens it for more entries. A last line without its end was never
 // completely written and is removed.
 func openJournal(dir *os.Root, step func(string)) (*Journal, error) {
-	text, err := readJournal(dir, journalFile)
+	j, whole, err := readJournal(dir)
 	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
-	}
-	j := &Journal{step: step}
-	if err := j.read(text); err != nil {
 		return nil, err
 	}
-	if j.file, err = regular.OpenIn(dir, journalFile, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+	j.step = step
+	if j.file, err = dir.OpenFile(journalFile, os.O_WRONLY|os.O_APPEND, 0); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	if n := bytes.LastIndexByte(text, '\n') + 1; n < len(text) {
-		if err := j.file.Truncate(int64(n)); err != nil {
-			return nil, cleanup.Join(fmt.Errorf("journal: %w", err), j.file.Close())
-		}
+	if err := j.file.Truncate(whole); err != nil {
+		return nil, cleanup.Join(fmt.Errorf("journal: %w", err), j.file.Close())
 	}
 	return j, nil
 }
 
-// maxJournal is the size limit of a journal. A lab of a thousand hosts writes a tenth of it.
-const maxJournal = 8 << 20
-
-// readJournal reads the text of a journal at a path below dir, and at most one byte more than
-// maxJournal. Anything but a regular file is damage: it is neither followed nor waited for.
-func readJournal(dir *os.Root, path string) ([]byte, error) {
-	info, err := dir.Lstat(path)
+// readJournal reads the journal in a lab's folder, and returns the length of its whole lines.
+func readJournal(dir *os.Root) (j *Journal, whole int64, err error) {
+	text, err := dir.ReadFile(journalFile)
 	if err != nil {
-		return nil, err
+		return nil, 0, fmt.Errorf("journal: %w", err)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: it is not a file", errDamaged)
-	}
-	f, err := regular.OpenIn(dir, path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxJournal+1))
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	j = new(Journal)
+	return j, int64(len(text)), j.read(text)
 }
 
-// errDamaged is returned for text that is not a journal, or a journal that names what none may
-// name.
-var errDamaged = errors.New("it is damaged")
-
-// read parses the text of a journal up to its first invalid line.
+// read parses the lines of a journal.
 func (j *Journal) read(text []byte) error {
-	if err := j.parseLines(text); err != nil {
-		return fmt.Errorf("journal: %w: %w", errDamaged, err)
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		var e entry
+		err := json.Unmarshal(line, &e)
+		if err == nil {
+			err = j.apply(e)
+		}
+		if err != nil {
+			return fmt.Errorf("journal: line %d is damaged: %w; remove the lab's folder, and weft clean ends what it left", n, err)
+		}
 	}
 	return nil
-}
-
-// parseLines is read without the context of its error.
-func (j *Journal) parseLines(text []byte) error {
-	if len(text) > maxJournal {
-		return fmt.Errorf("it has more than %d bytes", maxJournal)
-	}
-	lines := bufio.NewScanner(bytes.NewReader(text[:bytes.LastIndexByte(text, '\n')+1]))
-	lines.Buffer(nil, maxJournal)
-	for n := 1; lines.Scan(); n++ {
-		var e entry
-		d := json.NewDecoder(bytes.NewReader(lines.Bytes()))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&e); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
-		}
-		if err := j.apply(e); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
-		}
-	}
-	return lines.Err()
 }
 
 // apply adds an entry to the journal's state. It returns an error if the entry cannot follow those
 // before it.
 func (j *Journal) apply(e entry) error {
 	switch {
-	case e.Deployment != "" && (!deploymentName.MatchString(e.Deployment) || j.deployment != ""):
-		return fmt.Errorf("%q is not its deployment", clip.Text(e.Deployment))
-	case e.Kind == kindFile && (!filepath.IsLocal(e.Name) || e.Name != filepath.Base(e.Name) || e.Name == "." ||
-		e.Name == journalFile):
-		return fmt.Errorf("%q is not a file of the lab's folder", clip.Text(e.Name))
-	case e.Kind == kindSupervisor && e.Name != j.deployment:
-		return fmt.Errorf("%q is not its deployment", clip.Text(e.Name))
 	case e.Deployment != "":
 		j.deployment = e.Deployment
 	case e.Committed:
@@ -193,7 +130,7 @@ func (j *Journal) apply(e entry) error {
 	return nil
 }
 
-// write appends an entry and syncs it to the disk.
+// write appends an entry. It outlives this process, and no lab outlives the machine.
 func (j *Journal) write(e entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -204,9 +141,6 @@ func (j *Journal) write(e entry) error {
 		if _, err = j.file.Write(append(line, '\n')); err != nil {
 			_ = j.file.Truncate(before.Size()) // half a line would damage the journal
 		}
-	}
-	if err == nil {
-		err = j.file.Sync()
 	}
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
@@ -291,8 +225,8 @@ func (j *Journal) Deployment() string { return j.deployment }
 type undoer = func(ctx context.Context, where, name string) error
 
 // Rollback undoes every operation that was not undone yet, last first, and returns all errors. It
-// continues if an undo cannot be written down because the disk is full. Operations of a kind that
-// by does not have are left alone and are not an error: see Unknown.
+// continues if an undo cannot be written down because the disk is full. An operation of a kind that
+// by does not have, of another version of Weft, is left alone and is an error.
 func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -303,6 +237,8 @@ func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 		}
 		undo := by[e.Kind]
 		if undo == nil {
+			failed.add(e.Do, fmt.Errorf("this version of Weft cannot: %q is of the kind %q; destroy the lab with the version "+
+				"that deployed it", clip.Text(e.Name), clip.Text(e.Kind)))
 			continue
 		}
 		j.notify("before undo " + e.Do)
@@ -315,19 +251,6 @@ func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 		j.notify("after undo " + e.Do)
 	}
 	return failed.err()
-}
-
-// Unknown describes the operations that were not undone and that by has no undoer for: another
-// version of Weft carried them out.
-func (j *Journal) Unknown(by map[string]undoer) (what []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, e := range j.entries {
-		if !e.Undone && by[e.Kind] == nil {
-			what = append(what, fmt.Sprintf("%q of the kind %q", clip.Text(e.Name), clip.Text(e.Kind)))
-		}
-	}
-	return what
 }
 
 // failures collects operations that could not be undone, grouped by error: an engine that is gone

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"weft/internal/clip"
 	"weft/orchestrator/runtime"
 )
 
@@ -18,32 +16,26 @@ import (
 // deployment's random ID.
 const markVar = "WEFT_DEPLOYMENT"
 
-// deploymentName matches the ID of a deployment. Processes are searched for no other value.
-var deploymentName = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
 // marked returns the PIDs of a deployment's processes, without this one. It cannot see processes
 // whose environment this user may not read: those are nodes, which end with their supervisor.
-func marked(deployment string) ([]int, error) {
-	if !deploymentName.MatchString(deployment) {
-		return nil, fmt.Errorf("%q is not a deployment", clip.Text(deployment))
-	}
-	return runtime.Processes(func(pid int) bool { return pid != os.Getpid() && hasMark(pid, deployment) }), nil
+func marked(deployment string) []int {
+	return runtime.Processes(func(pid int) bool { return pid != os.Getpid() && hasMark(pid, deployment) })
 }
 
 // hasMark reports whether a process carries the mark of a deployment. It is false for a process
 // that has ended, or that this user may not inspect.
 func hasMark(pid int, deployment string) bool {
 	mark, ok := runtime.Variable(pid, markVar)
-	return ok && mark == deployment
+	return ok && mark != "" && mark == deployment
 }
 
 // killMarked kills every process of a deployment and returns when none is left.
 func killMarked(ctx context.Context, deployment string) error {
 	deadline := time.Now().Add(runtime.KillTime)
 	for {
-		pids, err := marked(deployment)
-		if err != nil || len(pids) == 0 {
-			return err
+		pids := marked(deployment)
+		if len(pids) == 0 {
+			return nil
 		}
 		for _, pid := range pids {
 			err := runtime.KillIf(pid, func(pid int) bool { return hasMark(pid, deployment) })

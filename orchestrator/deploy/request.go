@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"weft/internal/cleanup"
-	"weft/internal/clip"
-	"weft/internal/regular"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/run"
 	"weft/orchestrator/topology"
@@ -151,13 +149,9 @@ func writeFile(dir *os.Root, name string, text []byte) error {
 	return cleanup.Join(err, f.Close())
 }
 
-// maxDeployment is the size limit for each of a deployment's files. A lab with the files that it
-// names takes some MiB.
-const maxDeployment = 64 << 20
-
 // readDeployment reads what save wrote.
 func readDeployment(dir *os.Root) (*Deployment, error) {
-	text, err := regular.ReadIn(dir, deploymentFile, maxDeployment)
+	text, err := dir.ReadFile(deploymentFile)
 	if err != nil {
 		return nil, err
 	}
@@ -165,16 +159,8 @@ func readDeployment(dir *os.Root) (*Deployment, error) {
 	if err := json.Unmarshal(text, d); err != nil {
 		return nil, fmt.Errorf("%s: %w", deploymentFile, err)
 	}
-	if d.Text, err = regular.ReadIn(dir, labFile, maxDeployment); err != nil {
-		return nil, err
-	}
-	if !deploymentName.MatchString(d.ID) {
-		return nil, fmt.Errorf("%s: %q is not a deployment", deploymentFile, clip.Text(d.ID))
-	}
-	if d.Subnet < 0 || d.Subnet > topology.MaxSubnets {
-		return nil, fmt.Errorf("%s: %d is not a subnet", deploymentFile, d.Subnet)
-	}
-	return d, CheckName(d.Lab)
+	d.Text, err = dir.ReadFile(labFile)
+	return d, err
 }
 
 // Difference is a setting in which two labs differ.

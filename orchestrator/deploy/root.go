@@ -15,7 +15,6 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/internal/clip"
-	"weft/internal/regular"
 )
 
 // RootVar is the environment variable with the path of the state directory.
@@ -153,26 +152,8 @@ func (r *Root) isLab(name string) bool {
 	return err != nil
 }
 
-// errNotFolder is returned if the path of a lab's folder is a file, a symbolic link or a pipe
-// instead.
-var errNotFolder = errors.New("it is not a folder")
-
-// folder opens the folder of a lab. It neither follows nor waits for anything else of that name.
-func (r *Root) folder(name string) (*os.Root, error) {
-	info, err := r.dir.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: filepath.Join(r.path, name), Err: errNotFolder}
-	}
-	f, err := r.dir.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return os.OpenRoot(viaDescriptor(f, "."))
-}
+// folder opens the folder of a lab.
+func (r *Root) folder(name string) (*os.Root, error) { return r.dir.OpenRoot(name) }
 
 // locks returns the names of the labs that have a lock file here, in order. Lock files are empty.
 func (r *Root) locks() ([]string, error) {
@@ -231,7 +212,7 @@ func (r *Root) Lock(name string, wait time.Duration) (*Lock, error) {
 // tryLock takes the lock, or returns nil if another process holds it. Unlock removes the file, so a
 // file that was opened may be gone once it is locked; then the lock is void.
 func (r *Root) tryLock(name string) (*Lock, error) {
-	f, err := regular.OpenIn(r.dir, name+lockSuffix, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	f, err := r.dir.OpenFile(name+lockSuffix, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

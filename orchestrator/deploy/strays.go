@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +24,7 @@ import (
 type runningSupervisor struct {
 	pid        int
 	deployment string        // from its mark
-	path, lab  string        // from its arguments: its state directory, as it sees it, and its lab
+	path, lab  string        // from its arguments: its state directory and its lab
 	engine     string        // its DOCKER_HOST
 	owner      runtime.Owner // label of its containers and control groups
 }
@@ -61,59 +60,23 @@ func supervisorAt(pid int) (s runningSupervisor, ok bool) {
 	if s.owner, err = runtime.OwnerOf(pid); err != nil {
 		return s, false
 	}
-	return s, deploymentName.MatchString(s.deployment)
+	return s, s.deployment != ""
 }
 
 // unreachable reports whether no path leads to a supervisor any more: its state directory, as the
-// supervisor sees it, has no folder of the lab with a journal of its deployment. It is false for a
-// directory that cannot be read or a journal that is damaged. It is also false if another process
-// holds the lab's lock and so is deploying or destroying the lab; held is the state directory, if
-// any, whose lock the caller holds.
-func (s *runningSupervisor) unreachable(held *Root) bool {
-	dir, err := s.stateDir()
-	if missing(err) {
-		return true
-	}
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	if held == nil || held.path != s.path {
-		if _, err := dir.Lstat(s.lab + lockSuffix); !missing(err) {
-			return false
+// supervisor sees it, has no journal of its deployment, which was begun before it was started and
+// goes after its end. A directory or a journal that cannot be read proves nothing.
+func (s *runningSupervisor) unreachable() bool {
+	dir, err := os.OpenRoot(fmt.Sprintf("/proc/%d/root%s", s.pid, filepath.Join(s.path, s.lab)))
+	if err == nil {
+		defer dir.Close()
+		var j *Journal
+		if j, _, err = readJournal(dir); err == nil {
+			return j.deployment != "" && j.deployment != s.deployment
 		}
 	}
-	folder, err := dir.Lstat(s.lab)
-	if missing(err) || err == nil && !folder.IsDir() {
-		return true
-	}
-	text, err := readJournal(dir, filepath.Join(s.lab, journalFile))
-	if missing(err) {
-		return true
-	}
-	j := new(Journal)
-	return err == nil && j.read(text) == nil && j.deployment != "" && j.deployment != s.deployment
-}
-
-// stateDir opens the state directory of a supervisor as the supervisor sees it: from its own root
-// directory.
-func (s *runningSupervisor) stateDir() (*os.Root, error) {
-	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", s.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		// it has ended; %v: the error must not match ErrNotExist
-		return nil, fmt.Errorf("root of process %d: %v", s.pid, err)
-	}
-	defer unix.Close(root)
-	fd, err := unix.Openat2(root, s.path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT})
-	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		err = unix.ENOENT // the path is not a directory
-	}
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: s.path, Err: err}
-	}
-	defer unix.Close(fd)
-	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
+	_, runs := supervisorAt(s.pid) // else its files in /proc are what is missing
+	return runs && (missing(err) || errors.Is(err, unix.ENOTDIR))
 }
 
 // end kills a supervisor with its lab and removes the containers and control groups that they
@@ -143,7 +106,7 @@ func (s *runningSupervisor) end(ctx context.Context) (swept []Swept, err error) 
 // those.
 func Strays() (labs []string) {
 	for _, s := range supervisors("") {
-		if s.unreachable(nil) {
+		if s.unreachable() {
 			labs = append(labs, s.lab)
 		}
 	}
@@ -156,7 +119,7 @@ func Strays() (labs []string) {
 // nil if there is none.
 func Unreachable(lab string) error {
 	for _, s := range supervisors(lab) {
-		if s.unreachable(nil) {
+		if s.unreachable() {
 			return fmt.Errorf("lab %s: it still runs (process %d), but its folder in %s is gone, so that no command "+
 				"reaches it; weft destroy %[1]s or weft clean ends it", s.lab, s.pid, s.path)
 		}
@@ -170,91 +133,24 @@ func Unreachable(lab string) error {
 // EndStrays ends the unreachable supervisors of a lab and returns their number. Weft calls it
 // before it enters a new user namespace, because it cannot judge supervisors of other namespaces
 // from within.
-func EndStrays(ctx context.Context, path, lab string, o Options) (int, error) {
-	if len(supervisors(lab)) == 0 {
-		return 0, nil
+func EndStrays(ctx context.Context, lab string, o Options) (n int, err error) {
+	swept, err := endStrays(ctx, lab)
+	for _, s := range swept {
+		o.say("%v", s)
+		if s.What == "removed" {
+			n++
+		}
 	}
-	r, lock, err := begin(path, lab)
-	if err != nil {
-		return 0, mentionStrays(err, lab)
-	}
-	defer r.Close()
-	defer r.Remove()
-	defer lock.Unlock()
-	return r.endStrays(ctx, lab, o)
+	return n, err
 }
 
-// mentionStrays adds to an error of a deployment that an earlier lab of the same name still runs,
-// if one does.
-func mentionStrays(err error, lab string) error {
+// endStrays ends the unreachable supervisors of a lab, or all if lab is empty.
+func endStrays(ctx context.Context, lab string) (swept []Swept, err error) {
 	for _, s := range supervisors(lab) {
-		if s.unreachable(nil) {
-			return fmt.Errorf("%w; the lab %s that was deployed in %s still runs without its folder (process %d): "+
-				"weft destroy %s ends it", err, lab, s.path, s.pid, lab)
+		if s.unreachable() {
+			of, failed := s.end(ctx)
+			swept, err = append(swept, of...), cleanup.Join(err, failed)
 		}
 	}
-	return err
-}
-
-// endStrays is EndStrays for a caller that holds the lab's lock, or has no state directory (r is
-// nil then; see unreachable).
-func (r *Root) endStrays(ctx context.Context, lab string, o Options) (n int, err error) {
-	for _, s := range supervisors(lab) {
-		if !s.unreachable(r) {
-			continue
-		}
-		o.say("%s: its folder in %s is gone; ending its supervisor (process %d) and everything it started", s.lab,
-			s.path, s.pid)
-		swept, err := s.end(ctx)
-		for _, is := range swept {
-			o.say("%v", is)
-		}
-		if err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
-}
-
-// cleanStrays ends unreachable supervisors, and processes whose launcher is gone.
-func cleanStrays(ctx context.Context, path string) (swept []Swept, err error) {
-	for _, s := range supervisors("") {
-		of, failed := s.endIfUnreachable(ctx, path)
-		swept, err = append(swept, of...), cleanup.Join(err, failed)
-	}
-	names, failed := namespace.CleanProcesses(ctx)
-	for _, name := range names {
-		swept = append(swept, Swept{name, "removed", "a process whose launcher is gone"})
-	}
-	return swept, cleanup.Join(err, failed)
-}
-
-// endIfUnreachable ends a supervisor if it is unreachable and nobody is changing its lab. If it
-// belongs to the state directory at path, the lab's lock is taken first: a supervisor is started
-// under that lock, after its journal was begun.
-func (s *runningSupervisor) endIfUnreachable(ctx context.Context, path string) ([]Swept, error) {
-	if s.path != path {
-		if !s.unreachable(nil) {
-			return nil, nil
-		}
-		return s.end(ctx)
-	}
-	r, lock, err := beginWithin(path, s.lab, 0)
-	if errors.Is(err, ErrLocked) {
-		return nil, nil // the lock's holder deploys or destroys it
-	}
-	if err != nil {
-		if s.unreachable(nil) { // the state directory is gone, and another cannot be made in its place
-			return s.end(ctx)
-		}
-		return nil, err
-	}
-	defer r.Close()
-	defer r.Remove()
-	defer lock.Unlock()
-	if !s.unreachable(r) {
-		return nil, nil
-	}
-	return s.end(ctx)
+	return swept, err
 }

@@ -73,9 +73,6 @@ func supervise(conn *control.Conn, path, name string, o Options) (err error) {
 	if err := control.KeepDescriptors(); err != nil {
 		return err
 	}
-	if err := CheckName(name); err != nil {
-		return err
-	}
 	root, err := OpenRoot(path)
 	if err != nil {
 		return err
@@ -332,21 +329,10 @@ func (s *supervisor) endMachines() error {
 func (s *supervisor) undo(err error) error {
 	o := Options{Undo: s.options.Undo}
 	failed := s.journal.Rollback(context.Background(), s.undoers(o))
-	if failed == nil && s.ownsFolder() {
-		failed = o.finish(s.root, s.deployment.Lab, s.journal.Unknown(s.undoers(o)))
+	if failed == nil {
+		failed = removeFolder(s.root, s.deployment.Lab)
 	}
 	return cleanup.Join(err, failed)
-}
-
-// ownsFolder reports whether the lab's path still leads to this supervisor's folder. The folder may
-// have been removed and the name reused.
-func (s *supervisor) ownsFolder() bool {
-	ours, err := s.dir.Stat(".")
-	if err != nil {
-		return false
-	}
-	there, err := s.root.dir.Lstat(s.deployment.Lab)
-	return err == nil && os.SameFile(ours, there)
 }
 
 // undoers returns the undoers of the supervisor. They do not end the supervisor itself.

@@ -126,7 +126,7 @@ func prepare(ctx context.Context, path string, q *Request, o Options) (*lab.Lab,
 		return nil, nil, err
 	}
 	if err := checkRoot(path); err != nil && !missing(err) { // early, since PrepareDeployment takes seconds
-		return nil, nil, mentionStrays(err, l.Name)
+		return nil, nil, err
 	}
 	machines, err := o.machines(q, o.Say, nil)
 	if err != nil {
@@ -144,10 +144,6 @@ func (r *Root) plan(l *lab.Lab, q *Request) (*Change, error) {
 	c := fresh(l)
 	dir, err := r.folder(l.Name)
 	if missing(err) {
-		return c, nil
-	}
-	if errors.Is(err, errNotFolder) {
-		c.Action, c.Why = ActionRepair, err.Error()
 		return c, nil
 	}
 	if err != nil {
@@ -214,7 +210,7 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 	if err != nil || c.Action == ActionNone {
 		return c, err
 	}
-	if _, err := r.endStrays(ctx, l.Name, o); err != nil {
+	if _, err := EndStrays(ctx, l.Name, o); err != nil {
 		return nil, err
 	}
 	began := time.Now()

@@ -331,10 +331,10 @@ func TestPrivJournalAndNames(t *testing.T) {
 		if op.Kind != runtime.Container || op.Do != "create container "+op.Name {
 			t.Errorf("%+v", op)
 		}
-		if err := Remove(t.Context(), "", "", op.Name); err != nil {
+		if err := Remove(t.Context(), "", op.Name); err != nil {
 			t.Error(err)
 		}
-		if err := Remove(t.Context(), "", "", op.Name); err != nil {
+		if err := Remove(t.Context(), "", op.Name); err != nil {
 			t.Errorf("removed twice: %v", err)
 		}
 	}

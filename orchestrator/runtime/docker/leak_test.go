@@ -163,7 +163,7 @@ func TestPrivLookalikesAreLeftAlone(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if err := Remove(t.Context(), "", "", name); err != nil {
+		if err := Remove(t.Context(), "", name); err != nil {
 			t.Error(err)
 		}
 	}

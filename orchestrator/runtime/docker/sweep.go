@@ -140,9 +140,8 @@ func (e *engine) removeDead(ctx context.Context, all []container.Summary,
 }
 
 // Remove removes the container with a name on the engine at host, if there is one, it carries all
-// labels of this package, and it belongs to the lab, and returns when it is gone. An empty lab
-// matches any. It undoes a runtime.Op of kind Container.
-func Remove(ctx context.Context, host, lab, name string) error {
+// labels of this package, and returns when it is gone. It undoes a runtime.Op of kind Container.
+func Remove(ctx context.Context, host, name string) error {
 	e, err := open(ctx, host)
 	if err != nil {
 		return err
@@ -158,7 +157,7 @@ func Remove(ctx context.Context, host, lab, name string) error {
 	if about.Config == nil || strings.TrimPrefix(about.Name, "/") != name {
 		return nil // the engine took the name for a prefix of an ID
 	}
-	if _, ok := ownerFromLabels(about.Config.Labels); !ok || lab != "" && about.Config.Labels[labelLab] != lab {
+	if _, ok := ownerFromLabels(about.Config.Labels); !ok {
 		return nil
 	}
 	if about.State != nil && about.State.Pid > 0 {
