@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 
@@ -41,7 +40,7 @@ func (l *loop) serve(m control.Message, fds []int) error {
 	case KindHalt:
 		var h Halt
 		if err = m.Decode(&h); err == nil {
-			err = l.halt(h)
+			l.ports[h.Host].halted = h.Halted
 		}
 	case KindPlug:
 		var p Plug
@@ -63,43 +62,15 @@ func (l *loop) serve(m control.Message, fds []int) error {
 
 // changeNow makes a change that was not planned.
 func (l *loop) changeNow(now units.Time, c *fabric.Change) error {
-	for _, p := range c.Ports {
-		if p < 0 || p >= l.net.Ports() {
-			return fmt.Errorf("port %d of %d", p, l.net.Ports())
-		}
-	}
 	if err := l.part.refuse(l, c); err != nil {
 		return err
 	}
 	return c.Make(now, l.net)
 }
 
-// port returns the port of the host that a request names.
-func (l *loop) port(host int) (*port, error) {
-	if host < 0 || host >= len(l.ports) {
-		return nil, fmt.Errorf("host %d of %d", host, len(l.ports))
-	}
-	return &l.ports[host], nil
-}
-
-// halt stops a host or lets it continue.
-func (l *loop) halt(h Halt) error {
-	p, err := l.port(h.Host)
-	if err == nil {
-		p.halted = h.Halted
-	}
-	return err
-}
-
 // plug replaces the descriptor of a host that was started again.
 func (l *loop) plug(p Plug, fds []int) (kept bool, err error) {
-	port, err := l.port(p.Host)
-	if err != nil {
-		return false, err
-	}
-	if len(fds) != 1 {
-		return false, fmt.Errorf("KindPlug came with %d descriptors; expected 1", len(fds))
-	}
+	port := &l.ports[p.Host]
 	if !port.gone && !port.full {
 		if err := l.poll.Remove(port.fd); err != nil && !errors.Is(err, unix.ENOENT) {
 			return false, err

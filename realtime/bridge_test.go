@@ -103,20 +103,6 @@ func TestSwitchesHoldBackWhatTheyCannotCorrect(t *testing.T) {
 	}
 }
 
-func TestSwitchesNeedAddresses(t *testing.T) {
-	for name, change := range map[string]func(*Config){
-		"none":         func(c *Config) { c.Switches = nil },
-		"a host's":     func(c *Config) { c.Switches[0] = c.Hosts[0].IP },
-		"one too many": func(c *Config) { c.Switches = append(c.Switches, [4]byte{10, 128, 0, 2}) },
-	} {
-		cfg := transparentBridge()
-		change(&cfg)
-		if _, err := newLoop(cfg, nil); err == nil {
-			t.Errorf("%s: taken", name)
-		}
-	}
-}
-
 // A message that a transparent clock has corrected has the checksum that it would have been sent
 // with; one without stays without.
 func TestCorrectionsKeepTheChecksumRight(t *testing.T) {

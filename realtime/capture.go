@@ -81,13 +81,8 @@ const (
 
 // capture starts a capture.
 func (l *loop) capture(c Capture, fds []int) (kept bool, err error) {
-	switch {
-	case len(fds) != 1:
-		return false, fmt.Errorf("a capture came with %d descriptors", len(fds))
-	case len(l.captures) == maxCaptures:
+	if len(l.captures) == maxCaptures {
 		return false, fmt.Errorf("%d captures are under way", maxCaptures)
-	case (c.Host < 0) == (c.Port < 0) || c.Host >= len(l.ports) || c.Port >= l.net.Ports():
-		return false, fmt.Errorf("capture of host %d and port %d", c.Host, c.Port)
 	}
 	if err := unix.SetNonblock(fds[0], true); err != nil {
 		return false, err

@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"weft/fabric"
 	"weft/transport/wire"
@@ -18,32 +17,23 @@ import (
 const MaxSteps = 100_000
 
 // coordinate makes the loop report the steps of CCM, if the network has CCM.
-func (l *loop) coordinate() error {
+func (l *loop) coordinate() {
 	if l.cfg.Network.CCM == nil {
-		return nil
+		return
 	}
 	l.net.Observers.Follow(func(s fabric.Step) {
 		if l.followed++; l.followed <= MaxSteps {
 			l.steps = append(l.steps, s)
 		}
 	})
-	return nil
 }
 
 // nameSwitches records the addresses of switches that send, for CCM or as transparent clocks.
-func (l *loop) nameSwitches() error {
-	n, switches := len(l.cfg.Switches), len(l.cfg.Network.Switches)
-	if n != switches && (n > 0 || l.cfg.Network.CCM != nil || l.cfg.PeerDelay > 0) {
-		return fmt.Errorf("addresses of %d switches, the network has %d", n, switches)
-	}
+func (l *loop) nameSwitches() {
 	l.bySwitch = make(map[uint32]bool, len(l.cfg.Switches))
-	for s, a := range l.cfg.Switches {
-		if h, taken := l.byIP[addressOf(a)]; taken {
-			return fmt.Errorf("switch %d and host %d have the same address %v", s, h, a)
-		}
+	for _, a := range l.cfg.Switches {
 		l.bySwitch[addressOf(a)] = true
 	}
-	return nil
 }
 
 // addressOf returns an IPv4 address as the key by which frames are looked up.

@@ -136,17 +136,3 @@ func TestCapturesShowCoordination(t *testing.T) {
 		t.Errorf("captured tag %+v", got)
 	}
 }
-
-// Switches need addresses of their own.
-func TestCoordinationIsChecked(t *testing.T) {
-	for name, change := range map[string]func(*Config){
-		"no addresses": func(c *Config) { c.Switches = nil },
-		"a host's":     func(c *Config) { c.Switches[0] = c.Hosts[0].IP },
-	} {
-		cfg := ccmSwitch()
-		change(&cfg)
-		if _, err := newLoop(cfg, nil); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}

@@ -259,9 +259,8 @@ func TestPartsRefuse(t *testing.T) {
 		"a fault of a cut link with PFC": {func(c *Config) {
 			c.Changes = []fabric.Change{{Ports: []int{5}, Up: &down}}
 		}, "engine.machines 1"},
-		"bypass NICs": {func(c *Config) { c.NICs = &NICs{} }, "expected sockets"},
-		"a cut host":  {func(c *Config) { c.Part.Of[0] = 1 }, "two switches"},
-		"one part":    {func(c *Config) { c.Part.Of = make([]int32, 5) }, "at least two"},
+		"a cut host": {func(c *Config) { c.Part.Of[0] = 1 }, "two switches"},
+		"one part":   {func(c *Config) { c.Part.Of = make([]int32, 5) }, "at least two"},
 	} {
 		cfg := partFeatures(true)
 		cfg.Part = &Part{Of: []int32{0, 0, 1, 0, 1}}

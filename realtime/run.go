@@ -50,13 +50,7 @@ func setUp(conn *control.Conn, ports []Port) (*loop, error) {
 	if _, err := conn.Expect(KindConfigure, &cfg); err != nil {
 		return nil, err
 	}
-	hosts, err := cfg.hosts()
-	if err != nil {
-		return nil, err
-	}
-	if len(ports) != len(hosts) {
-		return nil, fmt.Errorf("%d ports for %d hosts", len(ports), len(hosts))
-	}
+	hosts := cfg.hosts()
 	l, err := newLoop(cfg, conn)
 	if err != nil {
 		return nil, err

@@ -61,8 +61,6 @@ func appendFrame(b []byte, m Message, fds int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %q with %d descriptors, the limit is %d", ErrTooLarge, m.Kind, fds, MaxFDs)
 	case m.Kind == "":
 		return nil, errors.New("control: a message needs a kind")
-	case len(m.Body) > 0 && !json.Valid(m.Body):
-		return nil, fmt.Errorf("control: body of %q is not JSON", m.Kind)
 	}
 	b = binary.BigEndian.AppendUint32(b, uint32(len(m.Body)))
 	b = append(b, byte(len(m.Kind)), byte(fds))
@@ -97,9 +95,6 @@ func readFrame(r io.Reader, most int) (m Message, fds int, err error) {
 	m.Kind = string(buf.Next(int(kind)))
 	if size > 0 {
 		m.Body = buf.Bytes()
-		if !json.Valid(m.Body) {
-			return Message{}, 0, fmt.Errorf("control: body of %q is not JSON", m.Kind)
-		}
 	}
 	return m, fds, nil
 }

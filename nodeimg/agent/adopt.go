@@ -25,9 +25,6 @@ func adopt(m control.Message, fds []int) (a adopted, left int, err error) {
 	if err := m.Is(KindAdopt, &how); err != nil {
 		return a, 0, err
 	}
-	if len(fds) < 3 {
-		return a, 0, fmt.Errorf("%s came with %d descriptors", how.Name, len(fds))
-	}
 	a.name, a.sockets, a.keeper = how.Name, fds[2:], new(keeper)
 	if a.conn, err = control.Of(os.NewFile(uintptr(fds[0]), "control")); err == nil {
 		a.keeper.conn, err = control.Of(os.NewFile(uintptr(fds[1]), "keeper"))

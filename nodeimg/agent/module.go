@@ -5,8 +5,7 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
+	"weft/internal/control"
 	"weft/internal/sandbox"
 	"weft/transport/cc/wasm"
 )
@@ -27,27 +26,16 @@ type Module struct {
 // MaxModule is the most bytes of a module and its compiled code.
 const MaxModule = wasm.MaxBytes + sandbox.MaxCode
 
-// load makes the module known to this process, if it is not yet. It closes fds. Bytes that differ
-// from what the hash says are an error.
+// load makes the module known to this process, if it is not yet. It closes fds.
 func (m *Module) load(fds []int) error {
-	defer func() {
-		for _, fd := range fds {
-			_ = unix.Close(fd)
-		}
-	}()
 	if m == nil {
 		return nil
 	}
 	if _, ok := wasm.Loaded(m.Hash); ok {
+		control.CloseAll(fds)
 		return nil
 	}
-	if len(fds) == 0 || m.Size < 0 || m.Size > wasm.MaxBytes || m.CompiledSize < 0 ||
-		m.CompiledSize > sandbox.MaxCode {
-		return fmt.Errorf("module of %d bytes, compiled to %d, with %d descriptors; expected one, and at most %d "+
-			"and %d bytes", m.Size, m.CompiledSize, len(fds), wasm.MaxBytes, sandbox.MaxCode)
-	}
 	f := os.NewFile(uintptr(fds[0]), "module")
-	fds = fds[1:]
 	defer f.Close()
 	bytes, code := make([]byte, m.Size), make([]byte, m.CompiledSize)
 	r := io.NewSectionReader(f, 0, int64(m.Size+m.CompiledSize))
@@ -55,9 +43,6 @@ func (m *Module) load(fds []int) error {
 		if _, err := io.ReadFull(r, to); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
-	}
-	if wasm.HashOf(bytes) != m.Hash {
-		return fmt.Errorf("module: its bytes do not have the hash %.12s", m.Hash)
 	}
 	if len(code) > 0 {
 		if _, err := wasm.LoadCompiled(bytes, sandbox.Code{Name: m.Compiled, Bytes: code}); err == nil {

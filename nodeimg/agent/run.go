@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/netip"
 	"slices"
 
 	"github.com/vishvananda/netlink"
@@ -111,15 +110,11 @@ func awaitHangUp(conn *control.Conn) { _, _, _ = conn.Recv() }
 // open loads the module that comes with a configuration and opens its bypass NIC, if it has them.
 // It takes ownership of the descriptors beside it.
 func (c *Config) open(fds []int, bells bells) (*bypassNIC, error) {
-	own := fds[:0]
-	if c.NIC != nil && len(fds) >= nicFDs {
-		fds, own = fds[:len(fds)-nicFDs], fds[len(fds)-nicFDs:]
-	}
-	err := c.Module.load(fds)
 	if c.NIC == nil {
-		return nil, err
+		return nil, c.Module.load(fds)
 	}
-	nic, opened := bells.open(c.NIC, own)
+	err := c.Module.load(fds[:len(fds)-nicFDs])
+	nic, opened := bells.open(c.NIC, fds[len(fds)-nicFDs:])
 	return nic, errors.Join(err, opened)
 }
 
@@ -239,13 +234,7 @@ type node struct {
 
 func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *keeper, maxOpen int, t *tray,
 	s *buffer.Shelf) (*node, error) {
-	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
-		return nil, fmt.Errorf("dilation %g", cfg.Dilation)
-	}
 	plan := &cfg.Plan
-	if int(plan.Host) >= len(cfg.Peers) || plan.Host < 0 {
-		return nil, fmt.Errorf("host %d of %d", plan.Host, len(cfg.Peers))
-	}
 	n := &node{conn: conn, plan: plan, dilation: cfg.Dilation, more: cfg.More, keeper: k,
 		descriptors: map[int32]int{}, observer: &observer{rtt: stats.NewDist(), oneWay: stats.NewDist(),
 			keep: cfg.Windows}}
@@ -274,19 +263,10 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 		l.hosts[binary.BigEndian.Uint32(a[:])] = transport.HostID(h)
 	}
 	for s, a := range cfg.Switches {
-		ip := binary.BigEndian.Uint32(a[:])
-		if h, taken := l.hosts[ip]; taken {
-			return nil, fmt.Errorf("switch %d and node %d have the same address %v", s, h, netip.AddrFrom4(a))
-		}
-		l.hosts[ip] = transport.HostID(len(cfg.Peers) + s)
+		l.hosts[binary.BigEndian.Uint32(a[:])] = transport.HostID(len(cfg.Peers) + s)
 	}
 	l.self, l.departs, l.holds, l.standing = plan.Host, cfg.Departs, !cfg.Switched, cfg.Standing
-	if l.network = binary.BigEndian.Uint32(cfg.Switch[:]); l.network != 0 {
-		if h, taken := l.hosts[l.network]; taken {
-			return nil, fmt.Errorf("the switches and host %d have the same address %v", h,
-				netip.AddrFrom4(cfg.Switch))
-		}
-	}
+	l.network = binary.BigEndian.Uint32(cfg.Switch[:])
 	if cfg.Holds {
 		l.hold = &holding{}
 		if !cfg.Sprayed {
@@ -303,7 +283,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 	} else {
 		out := newSenders(own, peers)
 		out.loose, out.keeper, out.maxOpen = cfg.Switched, k, maxOpen
-		if err := n.openAhead(out, len(cfg.Peers)); err != nil {
+		if err := n.openAhead(out); err != nil {
 			return nil, err
 		}
 		l.out = out
@@ -319,7 +299,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 
 // openAhead opens the sockets that the node will send from, as many as it may have. It opens the
 // others when they are first used.
-func (n *node) openAhead(out *senders, peers int) error {
+func (n *node) openAhead(out *senders) error {
 	plan, keys := n.plan, map[socketKey]bool{}
 	paths := pathsAhead(plan, out.maxOpen)
 	for i := range plan.Conns {
@@ -327,9 +307,6 @@ func (n *node) openAhead(out *senders, peers int) error {
 		peer := c.Dst
 		if peer == plan.Host {
 			peer = c.Src
-		}
-		if int(peer) >= peers || peer < 0 {
-			return fmt.Errorf("connection %d is with host %d of %d", c.ID, peer, peers)
 		}
 		ahead := 1
 		if c.Src == plan.Host {
@@ -347,10 +324,6 @@ func (n *node) listen(sockets []int, plan *host.Plan, t *tray) (err error) {
 	var ports []uint16
 	if plan.Clock != nil {
 		ports = clocks.Ports(plan.Clock.Sync)
-	}
-	if len(sockets) != 1+len(ports) {
-		return fmt.Errorf("%d sockets, expected 1 for the transport and %d for synchronization", len(sockets),
-			len(ports))
 	}
 	// one byte more, so that longer messages look too long
 	t.fit(max(int(plan.Endpoint.MTU)+transport.MaxHeader, clocksync.MaxMessage+1))

@@ -144,20 +144,3 @@ func (m *MAC) UnmarshalText(text []byte) error {
 
 // MACOf returns the address that Weft gives the node with this IPv4 address.
 func MACOf(a netip.Addr) MAC { return mac.Of(a) }
-
-// check returns the first error of s.
-func (s *NodeSpec) check() error {
-	switch {
-	case s.Name == "":
-		return fmt.Errorf("a node without a name")
-	case s.Switch || s.Agents:
-		return nil
-	case !s.Addr.IsValid() || !s.Addr.Addr().Is4():
-		return fmt.Errorf("address %v is not an IPv4 prefix", s.Addr)
-	case s.MAC[0]&1 != 0 || s.MAC == MAC{}:
-		return fmt.Errorf("%v is not a unicast address", s.MAC)
-	case s.MTU < 68 || s.MTU > 65521: // RFC 791; MAX_MTU of drivers/net/tun.c
-		return fmt.Errorf("MTU %d is outside 68 to 65521", s.MTU)
-	}
-	return nil
-}
