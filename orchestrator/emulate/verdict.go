@@ -207,37 +207,32 @@ func Slower(f *record.Fidelity, dilation float64) (d, factor float64, why string
 }
 
 // Advice says what to do about a verdict that is not ok, after a run at the given dilation. It is
-// empty if nothing helps. With retries (--retry-dilation) it names the dilation alone.
+// empty if the run is ok or could not be judged. With retries (--retry-dilation) it names the
+// dilation alone.
 func Advice(f *record.Fidelity, dilation float64, retries bool) string {
-	var use, slower string
+	use := "do not use these times; "
 	switch f.Verdict {
 	case record.OK, record.Unjudged:
 		return ""
 	case record.Degraded:
-		use, slower = "do not use it for tails, queues or completion times", "for these, run it slower"
-	default:
-		use, slower = "do not use these times", "run it slower"
-	}
-	if !Helps(f) {
-		return use + "; a higher dilation does not help: see the reasons above"
+		use = "do not use it for tails, queues or completion times; "
 	}
 	d, _, _ := Slower(f, dilation)
-	if f.ProgramWait > record.OKLateness {
-		use += "; programs waited for processors, and those that poll, as MPI does, or compute all the time need one " +
-			"for each host at any dilation, on a machine that does nothing else"
+	switch {
+	case !Helps(f):
+		return use + "a higher dilation does not help: see the reasons above"
+	case short(f):
+		return use + "nodes lacked sockets: raise the limit of open files (ulimit -n), and run it again"
+	case f.ProgramWait > record.OKLateness:
+		return use + "programs waited for processors: those that poll, as MPI does, need one for each host, on a machine " +
+			"that does nothing else"
+	case stood(f):
+		return use + "processes stood: find out what stopped them (another program, a debugger, a paused virtual " +
+			"machine), and run it again"
+	case retries:
+		return use + fmt.Sprintf("run it slower still: --dilation %.15g", d)
 	}
-	if short(f) {
-		return use + "; nodes lacked sockets, so raise the limit of open files (ulimit -n) before a dilation, and " +
-			"run it again, or use --engine sim"
-	}
-	if stood(f) {
-		use += "; processes stood, so find out what stopped them, such as another program, a debugger, or a virtual " +
-			"machine that was paused, and run it again"
-	}
-	if retries {
-		return fmt.Sprintf("%s; %s still: --dilation %.15g", use, slower, d)
-	}
-	return fmt.Sprintf("%s; %s: --dilation %.15g, or weft run --retry-dilation to do so automatically", use, slower, d)
+	return use + fmt.Sprintf("run it slower: --dilation %.15g, or weft run --retry-dilation to do so automatically", d)
 }
 
 func verdictOf(share float64) string {

@@ -73,14 +73,7 @@ func Explain(x *experiment.Experiment, err error, o *summary.Outcome, anyPath bo
 		for _, f := range c.faults {
 			e.about = append(e.about, sentence(x, f, by))
 		}
-		lines = append(lines, headline(x, c, unfinished, by))
-		for k, advice := range adviceOn(x, c) {
-			if k == 0 {
-				lines = append(lines, "  to survive it: "+advice)
-			} else {
-				lines = append(lines, "  or: "+advice)
-			}
-		}
+		lines = append(lines, headline(x, c, unfinished, by), "  to survive it: "+adviceOn(x, c))
 	}
 	e.text = strings.Join(append(lines, firstFailure(x, err)), "\n")
 	return e

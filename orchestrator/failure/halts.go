@@ -11,16 +11,23 @@ import (
 )
 
 // Halted describes what happened to hosts up to an instant: "h3 was killed at 5 ms".
-func Halted(x *experiment.Experiment, by units.Time) []string {
-	var all []string
+func Halted(x *experiment.Experiment, by units.Time) (all []string) {
 	for i := range x.Plans {
 		for _, k := range x.Plans[i].Halts {
-			switch {
-			case k.At > by:
-			case k.Until == units.Never:
-				all = append(all, fmt.Sprintf("%s was killed at %s", x.Plans[i].Name, k.At))
-			default:
+			if k.At <= by && k.Until != units.Never {
 				all = append(all, fmt.Sprintf("%s was paused from %s to %s", x.Plans[i].Name, k.At, k.Until))
+			}
+		}
+	}
+	return append(all, killed(x, by)...)
+}
+
+// killed names the hosts that were killed up to an instant.
+func killed(x *experiment.Experiment, by units.Time) (all []string) {
+	for i := range x.Plans {
+		for _, k := range x.Plans[i].Halts {
+			if k.At <= by && k.Until == units.Never {
+				all = append(all, fmt.Sprintf("%s was killed at %s", x.Plans[i].Name, k.At))
 			}
 		}
 	}
@@ -39,14 +46,9 @@ func Untold(sentences []string, err error) []string {
 // blame adds the killed hosts to the error of a run, unless one of their flows already names them
 // as the cause.
 func blame(x *experiment.Experiment, err error, by units.Time) error {
-	var killed []string
-	for _, what := range Halted(x, by) {
-		if strings.Contains(what, "killed") {
-			killed = append(killed, what)
-		}
-	}
-	if len(killed) == 0 {
+	dead := killed(x, by)
+	if len(dead) == 0 {
 		return err
 	}
-	return &unfinishedError{error: err, about: killed, text: strings.Join(killed, ", ") + "\n" + firstFailure(x, err)}
+	return &unfinishedError{error: err, about: dead, text: strings.Join(dead, ", ") + "\n" + firstFailure(x, err)}
 }
