@@ -168,7 +168,7 @@ func packages() []entry {
 		{"results/view", "results/frames results/names results/record results/store transport units", "shows what is stored in a browser"},
 		{"results/watch", "results/expect results/frames results/record units", "shows a run that goes on as text"},
 		{"results/schema", "results/record results/store", "describes what is stored"},
-		{"results/table", "internal/clip internal/plural results/expect results/record units", "shows records"},
+		{"results/table", "internal/clip internal/plural results/record units", "shows records"},
 		{"results/junit", "results/record results/table", "shows records as table does"},
 		{"results/report", "internal/clip internal/natural internal/plural internal/shell results/expect results/names results/plot results/record results/stats results/store results/table transport units",
 			"draws what is stored and says what was expected"},

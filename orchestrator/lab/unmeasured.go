@@ -67,12 +67,13 @@ func (l *Lab) unmeasured(name string) (why string) {
 		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 	}
 	m := &l.Measure
+	n, _ := record.Named(name) // a step has no path
 	switch {
-	case l.Sends() == record.Programs && record.OfEndpoints(expect.Path(name)):
+	case l.Sends() == record.Programs && record.OfEndpoints(n.Path):
 		return noPackets
-	case len(l.Programs) > 0 && partial(expect.Path(name)):
+	case len(l.Programs) > 0 && partial(n.Path):
 		return "it is known " + record.BesidePrograms
-	case l.Sends() == record.ClocksAlone && record.OfEndpoints(expect.Path(name)):
+	case l.Sends() == record.ClocksAlone && record.OfEndpoints(n.Path):
 		return "no message is sent"
 	case of("jain", "goodput", "flow_rate.", "plateau.") && m.Rates == 0:
 		return "rates are not measured; expected measure.rates, such as 10us"

@@ -205,12 +205,13 @@ func TestPacketsBesideThoseOfPrograms(t *testing.T) {
 	unit := map[string]string{"a time": "us", "a size": "B", "a rate": "Gbps"}
 	parts := 0
 	for _, name := range names() {
-		v := expect.Number(alone, name)
+		n, _ := record.Named(name)
+		v := n.Value(alone)
 		if math.IsNaN(v) || name == "verified" { // true or false: no bounds
 			continue
 		}
 		part := slices.ContainsFunc(record.PacketFields(), func(f string) bool {
-			return expect.Path(name) == f || strings.HasPrefix(expect.Path(name), f+".")
+			return n.Path == f || strings.HasPrefix(n.Path, f+".")
 		})
 		bound := fmt.Sprintf("%g%s", v, unit[expect.Kind(name)])
 		quantile := slices.Contains([]string{"mean", "p50", "p99"}, name[strings.LastIndexByte(name, '.')+1:])
@@ -243,7 +244,8 @@ func TestPacketsBesideThoseOfPrograms(t *testing.T) {
 				return strings.Contains(p.Message, record.BesidePrograms)
 			})
 		}
-		if lacks := strings.Contains(mixed.Lacks(expect.Path(name)), record.BesidePrograms); told != lacks {
+		n, _ := record.Named(name)
+		if lacks := strings.Contains(mixed.Lacks(n.Path), record.BesidePrograms); told != lacks {
 			t.Errorf("%s has no value: %t, told before: %t", name, lacks, told)
 		}
 	}

@@ -3,6 +3,7 @@ package expect
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Scope is the lab that an expression refers to.
@@ -83,11 +84,10 @@ func (s Scope) constant(n *node) bool {
 // typeOfName returns the type of a name of the summary or the lab.
 func (s Scope) typeOfName(n *node) (typ, error) {
 	if e, ok := findEntry(n.name); ok {
-		i, _, indexed := parseIndexed("collective.", n.name, collectiveFields())
-		if indexed && s.Items > 0 && i >= s.Items {
+		if strings.HasPrefix(n.name, "collective.") && s.Items > 0 && e.Index >= s.Items {
 			return typ{}, errorAt(n.at, "%s: the last item of the workload is collective.%d", n.name, s.Items-1)
 		}
-		if metric, _, ok := parseMetric(n.name); ok && s.Setting != nil && !slices.Contains(s.Metrics, metric) {
+		if metric := metricOf(n.name); metric != "" && s.Setting != nil && !slices.Contains(s.Metrics, metric) {
 			return typ{}, errorAt(n.at, "%s: no metrics of a program in the workload have a group %s", n.name, metric)
 		}
 		if pattern, is := stepPattern(n.name); is && s.NoStep != nil {

@@ -100,14 +100,14 @@ func (s Scope) valueOf(e entry, sum *record.Summary) (value, error) {
 	if s.larger == nil || err != nil {
 		return v, err
 	}
-	of := bounded{sum, Path(e.name)}
+	of := bounded{sum, e.Path}
 	why := sum.LowerBound(of.path)
 	if why == "" {
 		return v, nil
 	}
 	if !slices.Contains(s.larger.all, of) {
 		s.larger.all = append(s.larger.all, of)
-		s.larger.why = fmt.Sprintf("%s: not measured: %v is %s", e.name, v, why)
+		s.larger.why = fmt.Sprintf("%s: not measured: %v is %s", e.Name, v, why)
 	}
 	if s.larger.only == nil || *s.larger.only == of {
 		v.num = veryLarge

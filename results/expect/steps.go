@@ -26,23 +26,23 @@ func (p *parser) steps(name token) (*node, error) {
 	return &node{op: "name", at: name.at, name: name.text + "(" + t.text + ")"}, p.closing(open)
 }
 
-// stepEntry returns the entry of a name by parser.steps.
-func stepEntry(name string) (entry, bool) {
+// stepNumber returns the number of a name by parser.steps.
+func stepNumber(name string) (n record.Number, ok bool) {
 	pattern, ok := stepPattern(name)
 	if !ok {
-		return entry{}, false
+		return n, false
 	}
 	function, _, _ := strings.Cut(name, "(")
-	t := duration
-	if function == "steps" {
-		t = plain
-	}
-	return entry{name, t, func(s *record.Summary) (float64, error) {
+	n = record.Number{Name: name, Unit: record.Microseconds, Of: func(s *record.Summary) (float64, error) {
 		if s.Network.CCM == nil {
-			return 0, errNoCCM
+			return 0, record.ErrNoCCM
 		}
 		return findSteps(s.Network.CCM, function, pattern)
-	}}, true
+	}}
+	if function == "steps" {
+		n.Unit = record.Plain
+	}
+	return n, true
 }
 
 // stepPattern returns the pattern of a name by parser.steps.
@@ -75,7 +75,10 @@ func findSteps(c *record.CCM, function, pattern string) (float64, error) {
 	case function == "steps":
 		return float64(count), nil
 	}
-	return at, errorIf(count == 0, errNoStep)
+	if count == 0 {
+		return 0, errNoStep
+	}
+	return at, nil
 }
 
 // matchesPattern reports whether text matches pattern, in which * stands for any text.

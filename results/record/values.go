@@ -64,18 +64,31 @@ const BesidePrograms = "of collectives and flows alone, since nobody looks into 
 
 // fieldAt returns the type of the field at a path of a struct; nil if there is none.
 func fieldAt(of reflect.Type, path string) reflect.Type {
-	name, rest, inside := strings.Cut(path, ".")
-	for i := range of.NumField() {
-		f := of.Field(i)
-		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != name {
+	for name := range strings.SplitSeq(path, ".") {
+		if of.Kind() == reflect.Slice { // name is an index
+			of = of.Elem()
 			continue
 		}
-		if inside {
-			return fieldAt(f.Type, rest)
+		f, ok := jsonField(of, name)
+		if !ok {
+			return nil
 		}
-		return f.Type
+		if of = f.Type; of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
 	}
-	return nil
+	return of
+}
+
+// jsonField returns the field of a struct that has a name in JSON.
+func jsonField(of reflect.Type, name string) (f reflect.StructField, ok bool) {
+	for i := range of.NumField() {
+		f = of.Field(i)
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+			return f, true
+		}
+	}
+	return f, false
 }
 
 // Lack says why fields of summary.json have no value; without a reason they keep theirs. The first

@@ -50,17 +50,13 @@ type Difference struct {
 	// Lost is set if the verdict is unknown because more runs of B than of A lack the number.
 	Lost bool `json:"lost,omitempty"`
 
-	words string  // the point in words
-	sign  float64 // of a change for the worse; 0: neither direction is worse
-	exact bool    // simulations of the same seeds, which differ only by what was changed
+	of    metric
+	words string // the point in words
+	exact bool   // simulations of the same seeds, which differ only by what was changed
 	// shared are the values of A and B at the only seed of one side, if the other has more seeds,
 	// that one too, and all runs are simulations; else nil.
 	shared *[2]float64
 	same   bool // all seeds of a side gave the same result, and count as one
-	// counter is set for events that a network without trouble does not have, such as drops: the
-	// first is a difference, whatever the noise.
-	counter bool
-	printed bool // by programs, whose names need not say which direction is worse
 	// uneven is set if the runs that lack the number are not of the same seeds on both sides, and
 	// more if B has more of them. partly is set if the verdict is unknown for that reason.
 	uneven, more, partly bool
@@ -87,6 +83,7 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 	_, few := fewSeeds(all, exact)
 	for i := range all {
 		d := &all[i]
+		sign := float64(d.of.Worse)
 		a, b, by := d.A.Mean, d.B.Mean, math.Abs(d.Change)
 		if exact && d.shared != nil && !d.Beyond {
 			a, b = d.shared[0], d.shared[1]
@@ -97,25 +94,25 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 			by = math.Inf(1)
 		}
 		undecided := d.Noise == unknownNoise || d.Noise == tooFew || d.Noise == "seeds" && few[d.Point]
-		differs = differs || undecided && d.counter && a == 0
+		differs = differs || undecided && d.of.Trouble && a == 0
 		d.Suspect = false
 		switch change := b - a; {
 		case d.Noise == Unmeasured:
 			d.Verdict = Unmeasured
 		case !differs && undecided && change != 0:
 			d.Verdict = Unknown
-			d.Suspect = change*d.sign > 0 && by > tolerance
+			d.Suspect = change*sign > 0 && by > tolerance
 		case !differs || change == 0 || by <= tolerance:
 			d.Verdict = Same
-		case d.sign == 0:
+		case sign == 0:
 			d.Verdict = Differs
-		case change*d.sign > 0:
+		case change*sign > 0:
 			d.Verdict = Worse
 			worse++
 		default:
 			d.Verdict = Better
 		}
-		d.doubt((b-a)*d.sign > 0 && by > tolerance)
+		d.doubt((b-a)*sign > 0 && by > tolerance)
 	}
 	return worse
 }
@@ -317,9 +314,8 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 	for _, m := range metricsOf(oneA, oneB) {
 		inA, inB := oneA.with(m), oneB.with(m)
 		va, vb := inA.values(m), inB.values(m)
-		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va),
-			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, sign: m.sign, counter: m.counter,
-			same: sameA || sameB, printed: m.printed}
+		d := Difference{Point: point, Metric: m.Label, Unit: string(m.Unit), A: stats.MeanInterval(va),
+			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, of: m, same: sameA || sameB}
 		d.lacks(m, oneA, oneB)
 		if len(va)+len(vb) == 0 || len(va) > 0 && len(vb) > 0 && !d.uneven && m.quiet(va, vb) {
 			continue
@@ -381,11 +377,11 @@ func (s Side) seeds() []uint64 {
 // flows, if the metric is a statistic of flows. Other metrics are exact between them.
 func (d *Difference) testFlows(a, b *Run) error {
 	column, statistic := "fct_ps", func(s []float64) float64 { return stats.Quantile(s, 0.99) / 1e6 }
-	switch d.Metric {
-	case "flow completion, p99":
-	case "flow completion, mean":
+	switch d.of.Name {
+	case "fct.p99":
+	case "fct.mean":
 		statistic = func(s []float64) float64 { return stats.Mean(s) / 1e6 }
-	case "slowdown, p99":
+	case "fct_slowdown.p99":
 		column, statistic = "slowdown", func(s []float64) float64 { return stats.Quantile(s, 0.99) }
 	default:
 		d.Noise, d.Beyond = "none", d.A.Mean != d.B.Mean

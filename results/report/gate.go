@@ -290,7 +290,7 @@ func (g Gate) Judge(c *Comparison) {
 			plural.Count(c.Numbers, "number"), first.Metric, first.LackB, first.LackB+first.B.N)
 	}
 	if undirected := slices.DeleteFunc(slices.Clone(c.Differences), func(d Difference) bool {
-		return d.Verdict != Differs || !d.printed
+		return d.Verdict != Differs || !d.of.printed
 	}); len(undirected) > 0 && !g.Accept[UnjudgedKind] {
 		fails("%s of programs by more than %s, and their names do not say which direction is worse (%s): _us, _ms and "+
 			"_s end those of times, _gbps, _mbps and _per_s those of rates", differ(len(undirected)), g.Tolerance,

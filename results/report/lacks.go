@@ -11,14 +11,14 @@ import (
 
 // with returns the runs of a side that measured a metric.
 func (s Side) with(m metric) Side {
-	return slices.DeleteFunc(slices.Clone(s), func(r *Run) bool { return math.IsNaN(m.get(r.Summary)) })
+	return slices.DeleteFunc(slices.Clone(s), func(r *Run) bool { return math.IsNaN(m.Value(r.Summary)) })
 }
 
 // values returns the values of a metric, without the runs that did not measure it.
 func (s Side) values(m metric) []float64 {
 	var out []float64
 	for _, r := range s.with(m) {
-		out = append(out, m.get(r.Summary))
+		out = append(out, m.Value(r.Summary))
 	}
 	return out
 }
@@ -27,7 +27,7 @@ func (s Side) values(m metric) []float64 {
 func (d *Difference) lacks(m metric, a, b Side) {
 	seeds := func(s Side) (out []uint64) {
 		for _, r := range s {
-			if math.IsNaN(m.get(r.Summary)) {
+			if math.IsNaN(m.Value(r.Summary)) {
 				out = append(out, r.seed())
 			}
 		}

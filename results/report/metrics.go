@@ -2,31 +2,28 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/table"
 )
 
 // A metric is a number of a summary that is compared.
 type metric struct {
-	name, unit string
-	sign       float64                       // of a change for the worse; 0: neither direction is worse
-	get        func(*record.Summary) float64 // NaN if not measured
-	counter    bool                          // see Difference
-	of         string                        // what it is of, if two can have one name
-	printed    bool                          // by programs
-	count      bool                          // of what programs printed
+	record.Number
+	item    string // what it is of, if two can have one name
+	printed bool   // by programs
+	lines   bool   // it counts what programs printed
 }
 
 // quiet reports whether the values of both sides tell nothing: all are 0, or a count is the same
 // everywhere.
 func (m *metric) quiet(a, b []float64) bool {
 	first := 0.0
-	if m.count {
+	if m.lines {
 		first = a[0]
 	}
 	other := func(v float64) bool { return v != first }
@@ -47,100 +44,53 @@ func metricsOf(a, b Side) (all []metric) {
 	return all
 }
 
-// A comparedNumber is a number that every summary can have.
-type comparedNumber struct {
-	name, unit string
-	sign       float64 // as in metric
-	counter    bool
-	number     string // see expect.Names
-}
-
-// compared are the numbers of a run that are compared.
-var compared = []comparedNumber{
-	{"flow completion, mean", "us", 1, false, "fct.mean"},
-	{"flow completion, p99", "us", 1, false, "fct.p99"},
-	{"slowdown, p99", "", 1, false, "fct_slowdown.p99"},
-	{"round trip, mean", "us", 1, false, "rtt.mean"},
-	{"queueing, p99", "us", 1, false, "queue_delay.p99"},
-	{"largest queue", "B", 1, false, "max_queue"},
-	{"CE marks", "", 0, false, "ce_marks"},
-	{"drops", "", 1, true, "drops"},
-	{"retransmits", "", 1, true, "retransmits"},
-	{"timeouts", "", 1, true, "timeouts"},
-	{"lost", "", 1, true, "lost"},
-	{"cut", "", 1, true, "cut"},
-	{"at stopped hosts", "", 1, true, "unreceived"},
-	{"trims", "", 1, true, "trims"},
-	{"pauses", "", 1, true, "pauses"},
-	{"lab time", "us", 1, false, "lab_time"},
-	{"goodput", "Gb/s", -1, false, "goodput"},
-	{"slowest flow", "Gb/s", -1, false, "flow_rate.min"},
-	{"fairness (Jain)", "", -1, false, "jain"},
-	{"goodput of the worst plateau", "Gb/s", -1, false, "plateau.worst.goodput"},
-	{"fairness of the worst plateau", "", -1, false, "plateau.worst.jain"},
-	{"clock error, mean", "us", 1, false, "clock_error.mean"},
-	{"clock error, p99", "us", 1, false, "clock_error.p99"},
-	{"clock error, largest", "us", 1, false, "clock_error.max"},
-	{"clock bound, p99", "us", 1, false, "clock_bound.p99"},
-	{"clock bounds that hold", "", -1, false, "clock_coverage"},
-	{"clocks converged after", "us", 1, false, "clock_converged"},
-	{"clock error to the reference, p99", "us", 1, false, "clock_reference.p99"},
-	{"clock error to the reference, largest", "us", 1, false, "clock_stability.max"},
-	{"clock resets", "", 1, true, "clock_resets"},
-	{"clock messages refused", "", 1, true, "clock_refused"},
-	{"clock servers outvoted", "", 0, false, "clock_falsetickers"},
-	{"clocks without a majority", "", 1, true, "clock_no_majority"},
-	{"telemetry refused", "", 1, true, "ccm.refused"},
-	{"telemetry with a bad tag", "", 1, true, "ccm.bad_tags"},
+// compared are the numbers of a run that are compared, beside those of its collectives and what its
+// programs printed.
+var compared = []string{
+	"fct.mean", "fct.p99", "fct_slowdown.p99", "rtt.mean", "queue_delay.p99", "max_queue", "ce_marks", "drops",
+	"retransmits", "timeouts", "lost", "cut", "unreceived", "trims", "pauses", "lab_time", "goodput", "flow_rate.min",
+	"jain", "plateau.worst.goodput", "plateau.worst.jain", "clock_error.mean", "clock_error.p99", "clock_error.max",
+	"clock_bound.p99", "clock_coverage", "clock_converged", "clock_reference.p99", "clock_stability.max",
+	"clock_resets", "clock_refused", "clock_falsetickers", "clock_no_majority", "ccm.refused", "ccm.bad_tags",
 }
 
 // metrics returns the metrics of a comparison, with the collectives of the given summary and what
 // its programs printed.
 func metrics(like *record.Summary) []metric {
-	number := func(name, unit string, sign float64, get func(*record.Summary) float64) metric {
-		return metric{name: name, unit: unit, sign: sign, get: get}
-	}
 	var out []metric
-	for _, c := range compared {
-		m := number(c.name, c.unit, c.sign, func(s *record.Summary) float64 { return expect.Number(s, c.number) })
-		m.counter = c.counter
-		out = append(out, m)
+	for _, n := range record.Select(compared...) {
+		out = append(out, metric{Number: n})
 	}
 	names := like.CollectiveNames()
-	for i, of := range items(like) {
-		name := names[i]
-		value := func(name, unit string, sign float64, get func(s *record.Summary, at int) float64) metric {
-			m := number(name, unit, sign, func(s *record.Summary) float64 {
-				at := slices.Index(items(s), of)
-				if at < 0 {
-					return math.NaN()
-				}
-				return get(s, at)
-			})
-			m.of = of
-			return m
-		}
+	for i, item := range items(like) {
 		if _, is := table.JobTime(like); i == 0 && is {
-			out = append(out, value(name+", time", "us", 1, func(s *record.Summary, at int) float64 {
-				if v, is := table.JobTime(s); is && at == 0 {
-					return v
+			time := record.Select("collective.0.time")[0]
+			time.Label, time.Of = names[i]+", time", func(s *record.Summary) (float64, error) {
+				if v, is := table.JobTime(s); is && items(s)[0] == item {
+					return v, nil
 				}
-				return math.NaN()
-			}))
+				return 0, errNoItem
+			}
+			out = append(out, metric{Number: time, item: item})
 		}
-		out = append(out, value(name+", busbw", "Gb/s", -1,
-			func(s *record.Summary, at int) float64 {
-				if v := s.Collectives[at].BusBWGbps; v > 0 {
-					return v
-				}
-				return math.NaN()
-			}))
+		busbw := record.Select(fmt.Sprintf("collective.%d.busbw", i))[0]
+		busbw.Label, busbw.Path, busbw.Of = names[i]+", busbw", "", func(s *record.Summary) (float64, error) {
+			at := slices.Index(items(s), item)
+			if at < 0 {
+				return 0, errNoItem
+			}
+			n, _ := record.Named(fmt.Sprintf("collective.%d.busbw", at))
+			return n.Get(s)
+		}
+		out = append(out, metric{Number: busbw, item: item})
 	}
 	return append(out, printed(like)...)
 }
 
+var errNoItem = errors.New("the run has no such item")
+
 // is reports whether o is the same metric.
-func (m metric) is(o metric) bool { return m.name == o.name && m.of == o.of }
+func (m metric) is(o metric) bool { return m.Label == o.Label && m.item == o.item }
 
 // items returns what each item of a run is: its name, and how many of that name are before it. The
 // bandwidths of an all-reduce and of an all-gather are two quantities, even if each is the first.
@@ -182,26 +132,29 @@ func printed(like *record.Summary) []metric {
 	for i := range like.Metrics {
 		name := like.Metrics[i].Name
 		unit, scale := record.MetricUnit(name)
-		sign := record.MetricSign(name)
 		groups := like.Metrics[i].Groups
 		if len(groups) == 0 {
 			groups = []record.MetricGroup{{}}
 		}
 		for _, g := range groups {
-			label := name
+			n := record.Number{Label: name, Unit: record.Unit(unit), Worse: int(record.MetricSign(name))}
 			if g.At != "" {
-				label += ", " + g.At
+				n.Label += ", " + g.At
 			}
-			get := func(s *record.Summary) float64 { return scale * median(s, name, g.At) }
-			out = append(out, metric{name: label + ", median", unit: unit, sign: sign, get: get, printed: true})
+			n.Label += ", median"
+			n.Of = func(s *record.Summary) (float64, error) { return scale * median(s, name, g.At), nil }
+			out = append(out, metric{Number: n, printed: true})
 		}
 		// Fewer values are worse: nothing is known of the others.
-		out = append(out, metric{name: name + ", values", sign: -1, count: true, get: func(s *record.Summary) float64 {
+		count := record.Select("metric." + name + ".count")[0]
+		of := count.Of
+		count.Label, count.Worse, count.Of = name+", values", -1, func(s *record.Summary) (float64, error) {
 			if len(s.Programs)+len(s.Metrics) == 0 {
-				return math.NaN()
+				return 0, errNoItem
 			}
-			return expect.Number(s, "metric."+name+".count")
-		}})
+			return of(s)
+		}
+		out = append(out, metric{Number: count, lines: true})
 	}
 	return out
 }

@@ -359,7 +359,8 @@ func TestFewSeedsForTheNumbersThatDiffer(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	is := func(a, b, sign float64, change func(*Difference)) Difference {
-		d := Difference{A: stats.Interval{Mean: a}, B: stats.Interval{Mean: b}, Noise: "none", Beyond: a != b, sign: sign, exact: true}
+		d := Difference{A: stats.Interval{Mean: a}, B: stats.Interval{Mean: b}, Noise: "none", Beyond: a != b,
+			of: metric{Number: record.Number{Worse: int(sign)}}, exact: true}
 		if a != 0 {
 			d.Change = b/a - 1
 		}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"weft/results/expect"
 	"weft/results/record"
 	"weft/units"
 )
@@ -16,17 +15,10 @@ import (
 const maxEach = 8
 
 // twiceNumbers are the numbers that Twice compares, beside the times of collectives and what
-// programs print, by their names in expectations (expect.Names), and how each is written.
-var twiceNumbers = []struct {
-	name  string
-	write func(float64) string
-}{
-	{"fct.mean", micros}, {"fct.p50", micros}, {"fct.p99", micros}, {"fct_slowdown.p99", units.Number},
-	{"rtt.mean", micros}, {"rtt.p50", micros}, {"rtt.p99", micros},
-	{"queue_delay.mean", micros}, {"queue_delay.p50", micros}, {"queue_delay.p99", micros},
-	{"max_queue", func(n float64) string { return size(int64(n)) }},
-	{"ce_marks", units.Number}, {"drops", units.Number}, {"retransmits", units.Number}, {"timeouts", units.Number},
-}
+// programs print.
+var twiceNumbers = []string{"fct.mean", "fct.p50", "fct.p99", "fct_slowdown.p99", "rtt.mean", "rtt.p50", "rtt.p99",
+	"queue_delay.mean", "queue_delay.p50", "queue_delay.p99", "max_queue", "ce_marks", "drops", "retransmits",
+	"timeouts"}
 
 // moved is a number of two runs.
 type moved struct {
@@ -47,10 +39,10 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 			add("collective."+strconv.Itoa(i)+".time", c.TimeUS, second.Collectives[i].TimeUS, micros)
 		}
 	}
-	for _, n := range twiceNumbers {
-		before, after := expect.Number(first, n.name), expect.Number(second, n.name)
+	for _, n := range record.Select(twiceNumbers...) {
+		before, after := n.Value(first), n.Value(second)
 		if !math.IsNaN(before) && !math.IsNaN(after) && (before != 0 || after != 0) {
-			add(n.name, before, after, n.write)
+			add(n.Name, before, after, n.Format)
 		}
 	}
 	for _, m := range first.Metrics {
