@@ -213,7 +213,7 @@ func quickstartInBothEngines(t *testing.T) (sim, emu *record.Summary) {
 	if sim.Flows.Count != emu.Flows.Count || sim.Flows.Bytes != emu.Flows.Bytes {
 		t.Errorf("flows: simulated %+v, emulated %+v", sim.Flows, emu.Flows)
 	}
-	for _, row := range []string{"flow completion p50", "flow completion p99", "round trip p99", "switch queues p99",
+	for _, row := range []string{"flow completion, p50", "flow completion, p99", "round trip, p99", "queueing, p99",
 		"difference"} {
 		if !strings.Contains(r.stdout, row) {
 			t.Errorf("the comparison has no %q:\n%s", row, r.stdout)

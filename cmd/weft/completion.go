@@ -107,7 +107,7 @@ func flagValues(cmd *cobra.Command, flag string, d *deployed) completer {
 	case "transport":
 		return completeFrom(lab.Values("transport.kind")...)
 	case "fail-if":
-		return completeFrom(report.Worse)
+		return completeFrom(string(report.Worse))
 	case "collective":
 		if cmd.Name() != "bench" {
 			return completeFrom(starterCollectives()...)

@@ -309,7 +309,7 @@ func (a *app) showVariants(variants []variant, smaller string) error {
 		}
 		for _, row := range table.Trust(w.Run) {
 			if w.Run.Outcome().Doubtful() {
-				fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(row[0]+" "+row[1]))
+				fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(row.Name+" "+row.Text))
 			}
 		}
 		for _, text := range w.Run.Warnings {

@@ -76,7 +76,8 @@ it in their path, name or description.`,
 			}
 			paths, about := table.Column{Name: "lab"}, table.Column{Name: "about"}
 			for _, e := range all {
-				paths.Cells, about.Cells = append(paths.Cells, e.Lab), append(about.Cells, e.About)
+				paths.Cells = append(paths.Cells, table.Left(e.Lab))
+				about.Cells = append(about.Cells, table.Left(e.About))
 			}
 			return a.paged(func(w io.Writer) error {
 				return table.Columns(w, []table.Column{paths, about}, "--json has all", style(a.stdout))

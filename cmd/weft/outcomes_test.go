@@ -118,7 +118,7 @@ func TestEveryPlaceSaysTheSame(t *testing.T) {
 			"Markdown":            strings.Split(markdown.String(), "|"),
 			"sweep.json":          {report.SweepRecord(record.Sweep{}, runs, nil).Points[0].Outcome},
 			"table.csv":           csv[len(csv)-1],
-			"the sweep's page":    part.Rows[0],
+			"the sweep's page":    table.Strings(part.Rows[0]),
 		} {
 			var said []string
 			for _, cell := range cells {
@@ -133,7 +133,7 @@ func TestEveryPlaceSaysTheSame(t *testing.T) {
 		}
 		for place, got := range map[string][2]string{
 			"weft view":  {model.Grade, grade.String()},
-			"the report": {page.Class, [...]string{"", "doubt", "bad"}[grade]},
+			"the report": {page.Grade.String(), grade.String()},
 			"Markdown":   {regexp.MustCompile("✅|⚠|❌").FindString(markdown.String()), [...]string{"✅", "⚠", "❌"}[grade]},
 		} {
 			if got[0] != got[1] {
@@ -156,7 +156,7 @@ func TestEveryPlaceSaysTheSame(t *testing.T) {
 			t.Errorf("%q: ls --failed lists it: %t", c.want, listed)
 		}
 		for _, p := range sweep.Parts { // what went wrong leads to the run
-			if p.Heading == "What went wrong" && p.Tables[0].Link(0, 1) == "" {
+			if p.Heading == "What went wrong" && p.Tables[0].Rows[0][1].Link == "" {
 				t.Errorf("%q: %q is no link", c.want, p.Tables[0].Rows[0])
 			}
 		}

@@ -23,6 +23,7 @@ import (
 	"weft/orchestrator/paper"
 	"weft/orchestrator/series"
 	"weft/results/expect"
+	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
 	"weft/results/table"
@@ -117,18 +118,18 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	sum := paper.Sum(totals)
 	page.Verdict = paper.TotalsText(totals)
 	if sum.Fail > 0 {
-		page.Class = "bad"
+		page.Grade = record.Bad
 	}
 	claims := pages.Claims(rows)
 	page.Parts = pages.FailuresFirst(rows, page.Parts)
 	if len(p.Open) > 0 {
 		page.Parts = append(page.Parts, report.Part{
-			Heading: "What the paper leaves open", Tables: []report.Table{pages.Open(p.Open)},
+			Heading: "What the paper leaves open", Tables: []table.Table{pages.Open(p.Open)},
 		})
 	}
 	if len(p.NotClaims) > 0 {
 		page.Parts = append(page.Parts, report.Part{
-			Heading: notClaims, Tables: []report.Table{pages.NotClaims(p.NotClaims)},
+			Heading: notClaims, Tables: []table.Table{pages.NotClaims(p.NotClaims)},
 		})
 	}
 	file := stem + ".html"
@@ -138,7 +139,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	if flags.json {
 		err = writeJSON(a.stdout, judged{totals, rows, p.NotClaims})
 	} else {
-		err = table.Rows(a.stdout, claims.Head, claims.Rows, claims.Results, style(a.stdout))
+		err = claims.Write(a.stdout, style(a.stdout), "")
 		if len(flags.only) == 0 {
 			printNotClaims(a.stdout, p.NotClaims)
 		}
@@ -233,7 +234,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, w *figureWork, flags p
 	}
 	rows = f.Judge(points, flags.quick)
 	if len(rows) > 0 {
-		part.Tables = []report.Table{pages.FigureClaims(rows)}
+		part.Tables = []table.Table{pages.FigureClaims(rows)}
 	}
 	first := points
 	if f.Seeds > 0 {
@@ -250,7 +251,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, w *figureWork, flags p
 		pictures = append(pictures, drawn...)
 	}
 	part.Folded = []report.Folded{
-		{Summary: "parameters, and where each comes from", Tables: []report.Table{pages.Parameters(p, f, labs)}},
+		{Summary: "parameters, and where each comes from", Tables: []table.Table{pages.Parameters(p, f, labs)}},
 		{Summary: "the runs", Facts: pages.Runs(points)},
 	}
 	return rows, part, pictures, failed, nil

@@ -96,7 +96,7 @@ func TestEveryParameterOfPC4HasASource(t *testing.T) {
 			t.Errorf("%s: %d parameters", f.ID, len(rows))
 		}
 		for _, r := range rows {
-			if r[1] == "" || r[2] == "" || strings.HasPrefix(r[2], "the lab file") {
+			if r[1].Text == "" || r[2].Text == "" || strings.HasPrefix(r[2].Text, "the lab file") {
 				t.Errorf("%s: %s: %q from %q", f.ID, r[0], r[1], r[2])
 			}
 		}

@@ -264,7 +264,7 @@ is wrong; 3 something is worse.`,
 
 // read checks the flags and returns the tolerance as a fraction.
 func (f *compareFlags) read(all *pflag.FlagSet) (float64, error) {
-	if f.failIf != "" && f.failIf != report.Worse {
+	if f.failIf != "" && f.failIf != string(report.Worse) {
 		return 0, usagef("--fail-if %q: expected worse", f.failIf)
 	}
 	if f.failIf == "" {
@@ -434,8 +434,7 @@ func (a *app) showComparison(names [2]string, c *report.Comparison, flags compar
 		fmt.Fprintf(a.stderr, "%s; --all shows them\n", report.NoneDiffers(c.Differences, tolerance))
 	default:
 		fmt.Fprintf(a.stdout, "A: %s\nB: %s\n\n", clip.Line(names[0]), clip.Line(names[1]))
-		t := report.ComparisonTable(shown)
-		return table.Rows(a.stdout, t.Head, t.Rows, t.Results, style(a.stdout))
+		return report.ComparisonTable(shown).Write(a.stdout, style(a.stdout), "")
 	}
 	return nil
 }

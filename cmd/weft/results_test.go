@@ -124,7 +124,7 @@ func TestSweepOutput(t *testing.T) {
 	if len(firsts) != 1 {
 		t.Fatal(firsts)
 	}
-	for _, want := range []string{"How to run it again", html.EscapeString(shell.Quote(firsts[0])) + " --engine sim\n", "the lab file", "sweep: {", "collective us", `href="../`} {
+	for _, want := range []string{"How to run it again", html.EscapeString(shell.Quote(firsts[0])) + " --engine sim\n", "the lab file", "sweep: {", ">collective<", `href="../`} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page of the sweep has no %q", want)
 		}

@@ -208,7 +208,7 @@ func packages() []entry {
 				"no engine, which says what failed"},
 		{"orchestrator/pages", "internal/regular orchestrator/experiment orchestrator/lab orchestrator/paper " +
 			"orchestrator/topology orchestrator/topology/render results/expect results/frames results/names " +
-			"results/plot results/record results/report results/store results/view units",
+			"results/plot results/record results/report results/store results/table results/view units",
 			"draws a run's network from its lab, its connections from its experiment, and a paper's figures, beside the " +
 				"pages and charts of what is stored"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},

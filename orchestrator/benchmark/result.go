@@ -76,7 +76,7 @@ func (r *Result) doubts() (doubts []string) {
 		return nil
 	}
 	for _, row := range table.Trust(r.Summary) {
-		doubts = append(doubts, cmp.Or(row[0], "reason")+": "+row[1])
+		doubts = append(doubts, cmp.Or(row.Name, "reason")+": "+row.Text)
 	}
 	return doubts
 }

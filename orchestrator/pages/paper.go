@@ -18,6 +18,7 @@ import (
 	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
+	"weft/results/table"
 	"weft/units"
 )
 
@@ -154,14 +155,12 @@ const verdictColumn = 7
 var claimGrades = map[string]record.Grade{paper.Pass: record.Good, paper.Fail: record.Bad, paper.Skipped: record.Doubt}
 
 // Claims returns the table of claims.
-func Claims(rows []paper.Row) report.Table {
-	t := report.Table{Head: []string{"figure", "claim", "paper", "ours", "tolerance", "class", "whose", "verdict",
+func Claims(rows []paper.Row) table.Table {
+	t := table.Table{Head: []string{"figure", "claim", "paper", "ours", "tolerance", "class", "whose", "verdict",
 		"note"}}
-	t.Column = verdictColumn
-	for i, r := range rows {
-		t.Set(i, claimGrades[r.Verdict])
-		t.Rows = append(t.Rows, []string{r.ID + " " + r.Figure, r.Claim, r.Paper, r.Ours, r.Tolerance, r.Class,
-			string(r.Group), r.Verdict, r.Note})
+	for _, r := range rows {
+		t.Texts(r.ID+" "+r.Figure, r.Claim, r.Paper, r.Ours, r.Tolerance, r.Class, string(r.Group), r.Verdict, r.Note)
+		t.Rows[len(t.Rows)-1][verdictColumn] = table.Result(r.Verdict, claimGrades[r.Verdict])
 	}
 	return t
 }
@@ -169,26 +168,29 @@ func Claims(rows []paper.Row) report.Table {
 // FigureClaims is Claims for the part of a figure in a page: those that fail first, each with its
 // verdict first and a space before units, without the figure's name, and with the reasons for its
 // tolerance.
-func FigureClaims(rows []paper.Row) report.Table {
+func FigureClaims(rows []paper.Row) table.Table {
 	order := []string{paper.Fail, paper.Pass, paper.Skipped}
 	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b paper.Row) int {
 		return slices.Index(order, a.Verdict) - slices.Index(order, b.Verdict)
 	})
 	t := Claims(rows)
-	verdictFirst := func(row []string) []string {
-		return slices.Concat(row[verdictColumn:verdictColumn+1], row[1:verdictColumn], row[verdictColumn+1:])
-	}
-	t.Head, t.Column = verdictFirst(t.Head), 0
+	t.Head = verdictFirst(t.Head)
 	for i, row := range t.Rows {
-		row[8] = strings.Join(slices.DeleteFunc([]string{row[8], before("one side is enough: ", rows[i].OneSided),
+		row[8].Text = strings.Join(slices.DeleteFunc([]string{row[8].Text, before("one side is enough: ",
+			rows[i].OneSided),
 			before("tolerance: ", rows[i].Why)}, func(s string) bool { return s == "" }), "; ")
 		for _, k := range []int{2, 3, 8} {
-			row[k] = strings.ReplaceAll(units.Spaced(row[k]), " %", "\u00a0%")
+			row[k].Text = strings.ReplaceAll(units.Spaced(row[k].Text), " %", "\u00a0%")
 		}
-		row[5] = paper.ClassWords(row[5])
+		row[5].Text = paper.ClassWords(row[5].Text)
 		t.Rows[i] = verdictFirst(row)
 	}
 	return t
+}
+
+// verdictFirst returns a row of Claims without the figure, and with the verdict first.
+func verdictFirst[T any](row []T) []T {
+	return slices.Concat(row[verdictColumn:verdictColumn+1], row[1:verdictColumn], row[verdictColumn+1:])
 }
 
 // before returns a text with a prefix, or "" if the text is empty.
@@ -200,10 +202,10 @@ func before(prefix, text string) string {
 }
 
 // NotClaims returns the table of the sentences of a paper that no claim is made of.
-func NotClaims(sentences []paper.Sentence) report.Table {
-	t := report.Table{Head: []string{"the paper says", "why it is no claim"}}
+func NotClaims(sentences []paper.Sentence) table.Table {
+	t := table.Table{Head: []string{"the paper says", "why it is no claim"}}
 	for _, s := range sentences {
-		t.Rows = append(t.Rows, []string{s.Says, s.Why})
+		t.Texts(s.Says, s.Why)
 	}
 	return t
 }
@@ -220,35 +222,34 @@ func FailuresFirst(rows []paper.Row, figures []report.Part) []report.Part {
 	}
 	failed := func(p report.Part) int { return min(count[p.ID][paper.Fail], 1) }
 	slices.SortStableFunc(figures, func(a, b report.Part) int { return failed(b) - failed(a) })
-	t := report.Table{Head: []string{"figure", "fail", "pass", "skipped"}, Numbers: 1, Words: 4,
-		Links: map[[2]int]string{}}
-	for i, p := range figures {
-		row := []string{p.Heading}
+	t := table.Table{Head: []string{"figure", "fail", "pass", "skipped"}}
+	for _, p := range figures {
+		row := []table.Cell{{Text: p.Heading, Link: "#" + p.ID}}
 		for _, v := range []string{paper.Fail, paper.Pass, paper.Skipped} {
 			text := ""
 			if n := count[p.ID][v]; n > 0 {
 				text = fmt.Sprint(n)
 			}
-			row = append(row, text)
+			row = append(row, table.Right(text))
 		}
-		t.Rows, t.Links[[2]int{i, 0}] = append(t.Rows, row), "#"+p.ID
+		t.Add(row...)
 	}
-	return append([]report.Part{{Heading: "Claims by figure", Tables: []report.Table{t}}}, figures...)
+	return append([]report.Part{{Heading: "Claims by figure", Tables: []table.Table{t}}}, figures...)
 }
 
 // Open returns the table of parameters that a paper leaves open.
-func Open(parameters []paper.Parameter) report.Table {
-	t := report.Table{Head: []string{"parameter", "value", "why", "sensitivity"}}
+func Open(parameters []paper.Parameter) table.Table {
+	t := table.Table{Head: []string{"parameter", "value", "why", "sensitivity"}}
 	for _, o := range parameters {
-		t.Rows = append(t.Rows, []string{o.Name, o.Value, o.Why, strings.Join(o.Sensitivity, ", ")})
+		t.Texts(o.Name, o.Value, o.Why, strings.Join(o.Sensitivity, ", "))
 	}
 	return t
 }
 
 // Parameters returns the table of all settings of a figure's labs: their values over all runs and
 // their origin, which is an entry in paper.yml or the source of the default.
-func Parameters(p *paper.Paper, f *paper.Figure, labs []*lab.Lab) report.Table {
-	t := report.Table{Head: []string{"parameter", "value", "source"}}
+func Parameters(p *paper.Paper, f *paper.Figure, labs []*lab.Lab) table.Table {
+	t := table.Table{Head: []string{"parameter", "value", "source"}}
 	row := map[string]int{}
 	for _, l := range labs {
 		for _, s := range l.Sources {
@@ -259,12 +260,13 @@ func Parameters(p *paper.Paper, f *paper.Figure, labs []*lab.Lab) report.Table {
 			if !ok {
 				n = len(t.Rows)
 				row[s.Path] = n
-				t.Rows = append(t.Rows, []string{s.Path, "", sourceOf(p, f, s)})
+				t.Texts(s.Path, "", sourceOf(p, f, s))
 			}
-			if values := strings.Split(t.Rows[n][1], "; "); t.Rows[n][1] == "" {
-				t.Rows[n][1] = s.Value
-			} else if !slices.Contains(values, s.Value) {
-				t.Rows[n][1] += "; " + s.Value
+			switch all := &t.Rows[n][1].Text; {
+			case *all == "":
+				*all = s.Value
+			case !slices.Contains(strings.Split(*all, "; "), s.Value):
+				*all += "; " + s.Value
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func TestFailuresComeFirst(t *testing.T) {
 		t.Errorf("the parts are %s", got)
 	}
 	head := parts[0].Tables[0]
-	if fmt.Sprint(head.Rows) != "[[b 1 1 ] [a  1 ] [c   1]]" || head.Link(0, 0) != "#P2" {
-		t.Errorf("the first part has %v with links to %v", head.Rows, head.Links)
+	if fmt.Sprint(head.Rows) != "[[b 1 1 ] [a  1 ] [c   1]]" || head.Rows[0][0].Link != "#P2" {
+		t.Errorf("the first part has %v with a link to %v", head.Rows, head.Rows[0][0].Link)
 	}
 	claims := FigureClaims([]paper.Row{
 		{ID: "P2", Claim: "holds", Paper: "4us", Class: "T4", Group: paper.OfOurs, Verdict: paper.Pass, OneSided: "it is a limit"},

@@ -3,7 +3,6 @@ package expect
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // A Scope is the lab that an expression refers to.
@@ -84,7 +83,7 @@ func (s Scope) constant(n *node) bool {
 // typeOfName returns the type of a name of the summary or the lab.
 func (s Scope) typeOfName(n *node) (typ, error) {
 	if e, ok := findEntry(n.name); ok {
-		if strings.HasPrefix(n.name, "collective.") && s.Items > 0 && e.Index >= s.Items {
+		if e.Item() && s.Items > 0 && e.Index >= s.Items {
 			return typ{}, errorAt(n.at, "%s: the last item of the workload is collective.%d", n.name, s.Items-1)
 		}
 		if metric := metricOf(n.name); metric != "" && s.Setting != nil && !slices.Contains(s.Metrics, metric) {

@@ -17,8 +17,8 @@
 // missed: nothing never meets an expectation. Comparisons allow for the rounding of binary
 // fractions, one part in 10^9, and for nothing else.
 //
-// Names are those of the summary (Names) and the settings of the lab by their path, as `weft
-// explain` prints them: transport.pc4.target_qtime, workload.0.ranks, topology.mtu.
+// Names are those of record.Numbers (Names lists them), and the settings of the lab by their path,
+// as `weft explain` prints them: transport.pc4.target_qtime, workload.0.ranks, topology.mtu.
 //
 //	line     = sum [ ("==" | "!=" | "<" | "<=" | ">" | ">=") sum ]
 //	sum      = product { ("+" | "-") product }

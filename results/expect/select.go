@@ -98,6 +98,21 @@ func (e *Expr) Measured() (all []string) {
 	return all
 }
 
+// Mentioned returns the names of the summary in a line, in its order, and in its condition. It is
+// empty for a line that is no expectation.
+func Mentioned(line string) (all []string) {
+	tokens, err := lex(line)
+	if err != nil {
+		return nil
+	}
+	for _, t := range tokens {
+		if _, measured := findEntry(t.text); t.kind == nameToken && measured {
+			all = append(all, t.text)
+		}
+	}
+	return all
+}
+
 // A Point is one run of a sweep.
 type Point struct {
 	// At are the values of the point by path, as `weft explain` prints them.

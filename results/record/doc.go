@@ -11,6 +11,10 @@
 // (_us, _ns, _bytes, _gbps). Wall time appears in Summary.WallS and in the manifest only. An absent
 // field was not measured; 0 is a measurement unless its comment says otherwise.
 //
-// Start reading at Summary. The package has no logic beyond small predicates such as
-// Summary.Complete.
+// Numbers lists the quantities of a summary that people speak of, each once: its name in
+// expectations, its field, its label, its unit, which direction is worse, and why a run may lack
+// it. Expectations, tables, comparisons and charts select from that list.
+//
+// Start reading at Summary, then at Number. Beside Numbers the package has no logic beyond small
+// predicates such as Summary.Complete.
 package record

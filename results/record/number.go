@@ -33,6 +33,7 @@ type Number struct {
 
 	Worse int  // sign of a change for the worse; 0: neither direction is worse
 	Count bool // counts something
+	Share bool // is a share of 1, which tables have in percent
 	// Trouble is set for counts of what a network without trouble does not have: the first is a
 	// difference, whatever the noise.
 	Trouble bool
@@ -44,6 +45,7 @@ type Number struct {
 	Index int
 
 	at    func(s *Summary, index int) (float64, error) // Of, if Name has an N
+	item  bool                                         // of a collective
 	shown func(*Summary) bool                          // tables show it only of such runs; nil: of all
 }
 
@@ -90,8 +92,11 @@ func (n *Number) Shown(s *Summary) (v float64, is bool) {
 
 // Format writes a value for people.
 func (n *Number) Format(v float64) string {
-	if n.Count {
+	switch {
+	case n.Count:
 		return units.Count(int64(v))
+	case n.Share:
+		return units.Shown(100*v, "%")
 	}
 	return units.Shown(v, string(n.Unit))
 }
@@ -108,6 +113,9 @@ func (n *Number) Text(s *Summary) string {
 	}
 	return n.Format(v)
 }
+
+// Item reports whether the number is one of a collective.
+func (n *Number) Item() bool { return n.item }
 
 // Named returns the number of a name, such as fct.p99, collective.3.busbw or metric.time_us.max.
 func Named(name string) (n Number, ok bool) {

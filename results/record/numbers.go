@@ -170,17 +170,15 @@ var workload = []definition{
 	{Number: Number{Name: "unfinished", Path: "flows.unfinished", Count: true, Words: []string{"done"}}},
 	{Number: Number{Name: "bytes", Path: "flows.bytes", Unit: Bytes}},
 	{Number: Number{Name: "base_rtt", Path: "base_rtt_us"}, nonzero: errNoPath},
-	{Number: Number{Name: "lab_time", Path: "lab_time_us", Label: "lab time", Axis: "time until the last flow ends",
-		Worse: 1},
-		nonzero: errNoTime},
+	{nonzero: errNoTime, Number: Number{Name: "lab_time", Path: "lab_time_us", Label: "lab time",
+		Axis: "time until the last flow ends", Worse: 1}},
 	{Number: Number{Name: "dilation", Path: "dilation"}},
-	{Number: Number{Name: "fct", Path: "flows.fct_us", Label: "flow completion", Head: "FCT",
-		Axis:  "flow completion time",
-		Chart: "fct", Worse: 1, shown: (*Summary).Complete}, needs: allFlows},
-	{Number: Number{Name: "fct_slowdown", Path: "flows.slowdown", Label: "slowdown", Chart: "slowdown", Worse: 1,
-		shown: (*Summary).Complete}, needs: allFlows},
-	{Number: Number{Name: "rtt", Path: "rtt_us", Label: "round trip", Head: "RTT", Chart: "rtt", Worse: 1},
-		needs: acked},
+	{needs: allFlows, Number: Number{Name: "fct", Path: "flows.fct_us", Label: "flow completion", Head: "FCT",
+		Axis: "flow completion time", Chart: "fct", Worse: 1, shown: (*Summary).Complete}},
+	{needs: allFlows, Number: Number{Name: "fct_slowdown", Path: "flows.slowdown", Label: "slowdown",
+		Chart: "slowdown", Worse: 1, shown: (*Summary).Complete}},
+	{needs: acked, Number: Number{Name: "rtt", Path: "rtt_us", Label: "round trip", Head: "RTT", Chart: "rtt",
+		Worse: 1}},
 }
 
 // network has the counters and queues of the network.
@@ -188,14 +186,14 @@ var network = []definition{
 	counter("packets", "packets"),
 	counter("data_packets", ""),
 	counter("delivered", ""),
-	trouble("drops", "drops", "drops", "dropped packets"),
+	{Number: Number{Name: "drops", Path: "network.drops", Label: "drops", Axis: "dropped packets", Worse: 1,
+		Count: true, Trouble: true, shown: sent}},
 	{Number: Number{Name: "ce_marks", Path: "network.ce_marks", Label: "CE marks", Head: "marks",
-		Axis:  "marked packets",
-		Words: []string{"ecn"}, Count: true, shown: sent}},
+		Axis: "marked packets", Words: []string{"ecn"}, Count: true, shown: sent}},
 	counter("refused", ""),
-	trouble("lost", "lost", "", ""),
-	trouble("cut", "cut", "", ""),
-	trouble("unreceived", "at stopped hosts", "", ""),
+	trouble("lost", "lost"),
+	trouble("cut", "cut"),
+	trouble("unreceived", "at stopped hosts"),
 	counter("duplicated", ""),
 	counter("late", ""),
 	counter("reordered", ""),
@@ -204,22 +202,21 @@ var network = []definition{
 	coordination("lost", ""), coordination("heeded", ""), coordination("refused", "telemetry refused").badly(),
 	coordination("bad_tags", "telemetry with a bad tag").badly(), coordination("repaths", ""),
 	coordination("last_resorts", ""),
-	trouble("pauses", "pauses", "", ""),
+	trouble("pauses", "pauses"),
 	{Number: Number{Name: "paused", Path: "network.paused_us", Axis: "time paused"}},
-	trouble("retransmits", "retransmits", "", ""),
-	trouble("trims", "trims", "", ""),
+	trouble("retransmits", "retransmits"),
+	trouble("trims", "trims"),
 	counter("credits", ""),
-	trouble("timeouts", "timeouts", "", ""),
+	trouble("timeouts", "timeouts"),
 	{Number: Number{Name: "drops_after", Path: "network.after.drops", Count: true}, missing: errNoAfter},
 	{Number: Number{Name: "max_queue_after", Path: "network.after.max_queue_bytes"}, missing: errNoAfter},
 	{Number: Number{Name: "max_queue", Path: "network.max_queue_bytes", Label: "largest queue", Chart: "queues",
-		Worse: 1,
-		shown: sent}},
-	{Number: Number{Name: "queue_event_delay", Path: "network.queue_event_delay_us", Label: "queue events",
-		Axis: "queueing delay at queue events", Chart: "queues"}, missing: errNoEvents},
-	{Number: Number{Name: "queue_delay", Path: "network.queue_delay_us", Label: "queueing", Head: "queue",
-		Axis: "time in switch queues", Chart: "queueing", Words: []string{"switch_queues", "queues"},
-		Worse: 1}, needs: queued},
+		Worse: 1, shown: sent}},
+	{missing: errNoEvents, Number: Number{Name: "queue_event_delay", Path: "network.queue_event_delay_us",
+		Label: "queue events", Axis: "queueing delay at queue events", Chart: "queues"}},
+	{needs: queued, Number: Number{Name: "queue_delay", Path: "network.queue_delay_us", Label: "queueing",
+		Head: "queue", Axis: "time in switch queues", Chart: "queueing", Words: []string{"switch_queues", "queues"},
+		Worse: 1}},
 }
 
 // collective has the numbers of each collective.
@@ -267,8 +264,9 @@ var rates = []definition{
 	{Number: Number{Name: "acks.connections", Path: "acks.connections", Chart: "acks", Count: true},
 		missing: errNoAcks},
 	{Number: Number{Name: "acks.first_marked", Path: "acks.first_marked", Chart: "acks", Count: true},
-		missing: errNoAcks,
-		needs:   func(s *Summary, _ int) error { return errorIf(s.Acks != nil && s.Acks.Connections == 0, errNoAcks) }},
+		missing: errNoAcks, needs: func(s *Summary, _ int) error {
+			return errorIf(s.Acks != nil && s.Acks.Connections == 0, errNoAcks)
+		}},
 	{Number: Number{Name: "acks.mark", Path: "acks.mark_us", Chart: "acks"}, missing: errNoAcks, nonzero: errNoAcks},
 	{Number: Number{Name: "acks.mark_rtt", Path: "acks.mark_rtt_us", Chart: "acks"}, missing: errNoAcks,
 		nonzero: errNoAcks},
@@ -289,16 +287,15 @@ var clocks = []definition{
 	ofClocks(Number{Name: "clock_bound", Path: "clocks.bound_ns", Label: "clock bound", Head: "bound", Worse: 1}, "",
 		errNoBound),
 	ofClocks(Number{Name: "clock_coverage", Path: "clocks.coverage", Label: "clock bounds that hold", Head: "holds",
-		Worse: -1}, "", errNoBound),
+		Share: true, Worse: -1}, "", errNoBound),
 	ofClocks(Number{Name: "clock_converged", Path: "clocks.converged_us", Label: "clocks converged after",
 		Head: "converged", Worse: 1}, "", errApart),
-	ofClocks(Number{Name: "clock_share", Path: "clocks.share", Head: "cost"}, "", nil),
+	ofClocks(Number{Name: "clock_share", Path: "clocks.share", Head: "cost", Share: true}, "", nil),
 	ofClocks(Number{Name: "clock_steps", Path: "clocks.steps", Count: true}, "", nil),
 	ofClocks(Number{Name: "clock_resets", Path: "clocks.resets", Label: "clock resets", Count: true, Worse: 1,
 		Trouble: true}, "", nil),
 	ofClocks(Number{Name: "clock_refused", Path: "clocks.refused", Label: "clock messages refused", Count: true,
-		Worse:   1,
-		Trouble: true}, "", nil),
+		Worse: 1, Trouble: true}, "", nil),
 	ofClocks(Number{Name: "clock_falsetickers", Path: "clocks.falsetickers", Label: "clock servers outvoted",
 		Count: true}, "", nil),
 	ofClocks(Number{Name: "clock_no_majority", Path: "clocks.no_majority", Label: "clocks without a majority",
@@ -317,11 +314,7 @@ func counter(name, label string) definition {
 }
 
 // trouble returns the definition of a counter that stays 0 in a network without trouble.
-func trouble(name, label, head, axis string) definition {
-	d := counter(name, label).badly()
-	d.Head, d.Axis = head, axis
-	return d
-}
+func trouble(name, label string) definition { return counter(name, label).badly() }
 
 // badly returns a definition of what a network without trouble does not have.
 func (d definition) badly() definition {
@@ -386,7 +379,7 @@ func noNumber(*Summary, int) (float64, error) { return 0, errors.New("it is a wo
 // ofItem returns the definition of a number of a collective. nonzero is why 0 is no value; nil: it
 // is one.
 func ofItem(name, field string, n Number, needs func(*Collective) error, nonzero error) definition {
-	n.Name, n.Chart = "collective.N."+name, "busbw"
+	n.Name, n.Chart, n.item = "collective.N."+name, "busbw", true
 	if field != "" {
 		n.Path = "collectives.N." + field
 	}

@@ -32,19 +32,15 @@ type Difference struct {
 	LackB int `json:"lack_b,omitempty"`
 	// Change is the difference from A to B as a share of A's size; 0 if A is 0.
 	Change float64 `json:"change"`
-	// Noise is the source of variation that the difference is tested against: seeds, flows (of one
-	// run a side), none (exact simulations), unknown (one run a side), too few (flows), or
-	// not measured (on one side, whose N is 0).
-	Noise string `json:"noise"`
+	Noise  Noise   `json:"noise"`
 	// P is the probability of such a difference by chance. Adjusted corrects it for the number of
 	// differences in the comparison (stats.BenjaminiHochberg), and decides. Both are 1 without a
 	// test.
 	P        float64 `json:"p"`
 	Adjusted float64 `json:"p_adjusted"`
 	Beyond   bool    `json:"beyond"` // Adjusted is below alpha, or the difference is exact
-	// Verdict is the result of B against A, set by Judge: worse, better, differs (if neither
-	// direction is worse), same, unknown (it cannot be judged) or not measured.
-	Verdict string `json:"verdict"`
+	// Verdict is the result of B against A, set by Judge.
+	Verdict Verdict `json:"verdict"`
 	// Suspect is set if the verdict is unknown, and the number is worse by more than the tolerance.
 	Suspect bool `json:"suspect,omitempty"`
 	// Lost is set if the verdict is unknown because more runs of B than of A lack the number.
@@ -62,14 +58,29 @@ type Difference struct {
 	uneven, more, partly bool
 }
 
+// A Verdict is what a difference means.
+type Verdict string
+
 // The verdicts of Judge.
 const (
-	Worse      = "worse"
-	Better     = "better"
-	Differs    = "differs"
-	Same       = "same"
-	Unknown    = "unknown"
-	Unmeasured = "not measured" // by one side; Difference.Noise too
+	Worse      Verdict = "worse"
+	Better     Verdict = "better"
+	Differs    Verdict = "differs" // neither direction is worse
+	Same       Verdict = "same"
+	Unknown    Verdict = "unknown"      // it cannot be judged
+	Unmeasured Verdict = "not measured" // by one side, whose N is 0
+)
+
+// A Noise is the source of variation that a difference is tested against.
+type Noise string
+
+const (
+	seedNoise    Noise = "seeds"
+	flowNoise    Noise = "flows"   // of one run a side
+	noNoise      Noise = "none"    // of exact simulations
+	unknownNoise Noise = "unknown" // of one run a side, emulated or of another seed
+	tooFew       Noise = "too few" // of a statistic of fewer than minFlows flows on a side
+	noValue      Noise = "not measured"
 )
 
 // Judge sets the verdict of every difference. A change of at most tolerance, a share of A, is the
@@ -93,11 +104,11 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 		if a == 0 {
 			by = math.Inf(1)
 		}
-		undecided := d.Noise == unknownNoise || d.Noise == tooFew || d.Noise == "seeds" && few[d.Point]
+		undecided := d.Noise == unknownNoise || d.Noise == tooFew || d.Noise == seedNoise && few[d.Point]
 		differs = differs || undecided && d.of.Trouble && a == 0
 		d.Suspect = false
 		switch change := b - a; {
-		case d.Noise == Unmeasured:
+		case d.Noise == noValue:
 			d.Verdict = Unmeasured
 		case !differs && undecided && change != 0:
 			d.Verdict = Unknown
@@ -119,13 +130,6 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 
 // ErrNoCommonPoint is returned by Compare if the sides share no measured point.
 var ErrNoCommonPoint = errors.New("the two sides have no measured point in common")
-
-// The noise of a number of one run a side, emulated or of another seed, and of a statistic of fewer
-// than minFlows flows on a side.
-const (
-	unknownNoise = "unknown"
-	tooFew       = "too few"
-)
 
 // minFlows is the number of flows below which a bootstrap knows nothing of how much they vary: it
 // can only draw the few values again. Our own choice.
@@ -315,13 +319,13 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 		inA, inB := oneA.with(m), oneB.with(m)
 		va, vb := inA.values(m), inB.values(m)
 		d := Difference{Point: point, Metric: m.Label, Unit: string(m.Unit), A: stats.MeanInterval(va),
-			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, of: m, same: sameA || sameB}
+			B: stats.MeanInterval(vb), Noise: seedNoise, P: 1, Adjusted: 1, of: m, same: sameA || sameB}
 		d.lacks(m, oneA, oneB)
 		if len(va)+len(vb) == 0 || len(va) > 0 && len(vb) > 0 && !d.uneven && m.quiet(va, vb) {
 			continue
 		}
 		if len(va) == 0 || len(vb) == 0 {
-			d.Noise = Unmeasured
+			d.Noise = noValue
 			out = append(out, d)
 			continue
 		}
@@ -384,7 +388,7 @@ func (d *Difference) testFlows(a, b *Run) error {
 	case "fct_slowdown.p99":
 		column, statistic = "slowdown", func(s []float64) float64 { return stats.Quantile(s, 0.99) }
 	default:
-		d.Noise, d.Beyond = "none", d.A.Mean != d.B.Mean
+		d.Noise, d.Beyond = noNoise, d.A.Mean != d.B.Mean
 		return nil
 	}
 	va, err := store.Numbers(a.Dir, store.FlowsFile, column)
@@ -399,7 +403,7 @@ func (d *Difference) testFlows(a, b *Run) error {
 		d.Noise = tooFew
 		return nil
 	}
-	d.Noise, d.A, d.B = "flows", stats.Bootstrap(va, statistic), stats.Bootstrap(vb, statistic)
+	d.Noise, d.A, d.B = flowNoise, stats.Bootstrap(va, statistic), stats.Bootstrap(vb, statistic)
 	d.P = stats.ZTest(d.A, d.B)
 	return nil
 }
@@ -415,7 +419,7 @@ func SingleSeedWarning(all []Difference, exact bool) string {
 			return "the seeds of a side gave the same result, and count as one run: nothing in the lab is drawn from " +
 				"the seed; with workload.N.jitter, for one, start times are"
 		}
-		if d.Noise != "seeds" && d.Noise != Unmeasured {
+		if d.Noise != seedNoise && d.Noise != noValue {
 			return fmt.Sprintf("one run on a side: differences over flows hold for this seed, and another seed may "+
 				"differ by more; compare sweeps with at least %d seeds on each side", minSeeds)
 		}
@@ -449,16 +453,9 @@ func NoneDiffers(all []Difference, tolerance string) string {
 }
 
 // ComparisonTable lists differences: ~ is no difference beyond noise, ? cannot be judged.
-func ComparisonTable(all []Difference) Table {
-	t := Table{Head: []string{"point", "metric", "A", "B", "change", "p adjusted", "noise", ""}, Numbers: 2, Words: 6,
-		Results: table.Results{Column: 7}}
-	for i, d := range all {
-		switch d.Verdict {
-		case Better:
-			t.Set(i, record.Good)
-		case Worse:
-			t.Set(i, record.Bad)
-		}
+func ComparisonTable(all []Difference) table.Table {
+	t := table.Table{Head: []string{"point", "metric", "A", "B", "change", "p adjusted", "noise", ""}}
+	for _, d := range all {
 		change, word := "~", ""
 		switch {
 		case d.Verdict == Unknown:
@@ -467,9 +464,9 @@ func ComparisonTable(all []Difference) Table {
 				change += " " + d.changeText()
 			}
 		case d.Verdict == Unmeasured:
-			change, word = "", Unmeasured
+			change, word = "", string(Unmeasured)
 		case d.Verdict != Same:
-			change, word = d.changeText(), d.Verdict
+			change, word = d.changeText(), string(d.Verdict)
 		}
 		p := ""
 		switch {
@@ -491,18 +488,27 @@ func ComparisonTable(all []Difference) Table {
 		}
 		a, b := interval(d.A, d.Unit), interval(d.B, d.Unit)
 		switch {
-		case d.Noise == Unmeasured && d.A.N == 0:
+		case d.Noise == noValue && d.A.N == 0:
 			a = "–"
-		case d.Noise == Unmeasured:
+		case d.Noise == noValue:
 			b = "–"
 		}
-		t.Rows = append(t.Rows, []string{d.Point, d.Metric, a, b, change, p, d.Noise, word})
+		result := table.Left(word)
+		switch d.Verdict {
+		case Better:
+			result.Mark = table.MarkGood
+		case Worse:
+			result.Mark = table.MarkBad
+		}
+		t.Add(table.Left(d.Point), table.Left(d.Metric), table.Right(a), table.Right(b), table.Right(change),
+			table.Right(p),
+			table.Left(string(d.Noise)), result)
 	}
 	return t
 }
 
 // tested reports whether the difference was tested against noise.
-func (d *Difference) tested() bool { return d.Noise == "seeds" || d.Noise == "flows" }
+func (d *Difference) tested() bool { return d.Noise == seedNoise || d.Noise == flowNoise }
 
 // changeText returns the change from A to B in percent.
 func (d *Difference) changeText() string {

@@ -10,6 +10,8 @@ import (
 
 	"weft/results/expect"
 	"weft/results/plot"
+	"weft/results/record"
+	"weft/results/table"
 	"weft/units"
 )
 
@@ -19,7 +21,7 @@ func ComparePage(version string, from [2]string, a, b Side, all []Difference, no
 	labels := sideLabels(from, a, b)
 	p := &Page{Title: labels[1] + " compared with " + labels[0], Sub: "A: " + from[0] + " · B: " + from[1],
 		Footer: "weft " + version}
-	count := map[string]int{}
+	count := map[Verdict]int{}
 	var differing, others []Difference
 	for _, d := range all {
 		count[d.Verdict]++
@@ -30,7 +32,10 @@ func ComparePage(version string, from [2]string, a, b Side, all []Difference, no
 		}
 	}
 	var parts []string
-	for _, v := range []struct{ verdict, words string }{
+	for _, v := range []struct {
+		verdict Verdict
+		words   string
+	}{
 		{Worse, "worse"}, {Better, "better"}, {Differs, "different, neither better nor worse"},
 	} {
 		if n := count[v.verdict]; n > 0 {
@@ -42,21 +47,21 @@ func ComparePage(version string, from [2]string, a, b Side, all []Difference, no
 	case len(differing) == 0:
 		p.Verdict = NoneDiffers(all, "")
 	case count[Worse] > 0 && count[Better] > 0:
-		p.Class = "doubt"
+		p.Grade = record.Doubt
 	case count[Worse] > 0:
-		p.Class = "bad"
+		p.Grade = record.Bad
 	}
 	for _, note := range notes {
 		if note != "" {
 			p.Doubts = append(p.Doubts, units.Spaced(note))
 		}
 	}
-	order := []string{Worse, Differs, Better}
+	order := []Verdict{Worse, Differs, Better}
 	slices.SortStableFunc(differing, func(x, y Difference) int {
 		return slices.Index(order, x.Verdict) - slices.Index(order, y.Verdict)
 	})
 	if len(differing) > 0 {
-		p.Parts = append(p.Parts, Part{Heading: "What differs", Tables: []Table{compareTable(differing)}})
+		p.Parts = append(p.Parts, Part{Heading: "What differs", Tables: []table.Table{compareTable(differing)}})
 	}
 	charts, err := compareCharts(a, b, labels)
 	if err != nil {
@@ -80,23 +85,22 @@ func ComparePage(version string, from [2]string, a, b Side, all []Difference, no
 	if len(others) > 0 {
 		p.Parts = append(p.Parts, Part{Heading: "What does not differ, or cannot be judged",
 			Text:   "~ is no difference beyond noise, ? cannot be judged.",
-			Folded: []Folded{{Summary: "show them", Tables: []Table{compareTable(others)}}}})
+			Folded: []Folded{{Summary: "show them", Tables: []table.Table{compareTable(others)}}}})
 	}
 	return p, nil
 }
 
 // compareTable is ComparisonTable for a page: without the points if there is only one.
-func compareTable(all []Difference) Table {
+func compareTable(all []Difference) table.Table {
 	t := ComparisonTable(all)
 	for i := range all {
-		t.Rows[i][0] = all[i].words
+		t.Rows[i][0].Text = all[i].words
 	}
-	if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[0] != t.Rows[0][0] }) {
+	if !slices.ContainsFunc(all, func(d Difference) bool { return d.words != all[0].words }) {
 		t.Head = t.Head[1:]
 		for i := range t.Rows {
 			t.Rows[i] = t.Rows[i][1:]
 		}
-		t.Numbers, t.Words, t.Column = t.Numbers-1, t.Words-1, t.Column-1
 	}
 	return t
 }
@@ -114,9 +118,12 @@ func sideLabels(from [2]string, a, b Side) [2]string {
 	return [2]string{x, y}
 }
 
+// sidesPath is the path of the sweep that the sides of a comparison are.
+const sidesPath = "lab"
+
 // beside is a chart of a comparison, or two that belong beside each other.
 type beside struct {
-	name     string
+	about    string // of record.Charts
 	drawings []Drawing
 }
 
@@ -131,7 +138,7 @@ func compareCharts(a, b Side, labels [2]string) ([]beside, error) {
 	for i, side := range []Side{a, b} {
 		for _, r := range side.done() {
 			at := expect.At(r.point())
-			at["lab"] = string("AB"[i]) + ": " + labels[i]
+			at[sidesPath] = string("AB"[i]) + ": " + labels[i]
 			points = append(points, expect.Point{At: at, Summary: r.Summary})
 		}
 	}
@@ -142,13 +149,12 @@ func compareCharts(a, b Side, labels [2]string) ([]beside, error) {
 	one := len(a.byPoint(nameParts{})) == 1 && len(b.byPoint(nameParts{})) == 1
 	var out []beside
 	for _, c := range all {
-		name, _, curves := strings.Cut(c.Name, "-")
-		if b, ok := c.Drawing.(plot.Bars); ok && b.X.Label == "lab" {
+		if b, ok := c.Drawing.(plot.Bars); ok && c.x == sidesPath {
 			b.X.Label = ""
 			c.Drawing = b
 		}
-		if !one || curves || slices.Contains(first, name) { // else two bars, which the table has as numbers
-			out = append(out, beside{c.Name, []Drawing{c.Drawing}})
+		if !one || c.curves || slices.Contains(first, c.Of) { // else two bars, which the table has as numbers
+			out = append(out, beside{c.Of, []Drawing{c.Drawing}})
 		}
 	}
 	if one {
@@ -165,7 +171,7 @@ func compareCharts(a, b Side, labels [2]string) ([]beside, error) {
 		}
 		out = append(out, more...)
 	}
-	lead(out, first, func(c beside) string { return c.name })
+	lead(out, first, func(c beside) string { return c.about })
 	return out, nil
 }
 
@@ -190,7 +196,7 @@ func besideCharts(runs [2]*Run, labels [2]string) (out []beside, err error) {
 			return nil, err
 		case len(c.Series) > 1:
 			c.Series[1].Dashed = true // both are seen where they are equal
-			out = append(out, beside{name + "-both", []Drawing{c}})
+			out = append(out, beside{name, []Drawing{c}})
 		}
 	}
 	var figures [2][]Figure

@@ -154,13 +154,13 @@ func (r *Run) spans() (spans []plot.Span, caption string) {
 
 // faultTable lists the faults of a run that ended at endUS. more is the number of faults beyond its
 // last row.
-func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
+func faultTable(faults []record.Fault, endUS float64) (t table.Table, more int) {
 	locations, _ := FaultLocations(faults, endUS)
 	number := map[[2]string]string{}
 	for _, p := range locations {
 		number[[2]string{p.Link, p.Host}] = fmt.Sprint(p.Number)
 	}
-	t = Table{Head: []string{"mark", "setting", "link or host", "what", "when", "routing", "cut off"}}
+	t = table.Table{Head: []string{"mark", "setting", "link or host", "what", "when", "routing", "cut off"}}
 	for i, f := range faults {
 		if i == maxRows {
 			return t, len(faults) - i
@@ -169,8 +169,7 @@ func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
 		if f.Began(endUS) {
 			mark = number[[2]string{f.Link, f.Host}]
 		}
-		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, table.When(f, endUS),
-			table.Routing(f, endUS), table.Cut(f)})
+		t.Texts(mark, f.Path, f.Link+f.Host, f.What, table.When(f, endUS), table.Routing(f, endUS), table.Cut(f))
 	}
 	return t, 0
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weft/results/record"
+	"weft/results/table"
 )
 
 // faultyRun returns a run with four faults: two of a link and one of a host during the run, and one
@@ -106,10 +107,10 @@ func TestFaultsAfterTheEnd(t *testing.T) {
 		down("a-b", 1000, 0, 100), down("c-d", 400, 500, 100), down("e-f", 600, 0, 100), down("g-h", 10, 0, 0),
 	}
 	const end = 650
-	table, _ := faultTable(faults, end)
+	listed, _ := faultTable(faults, end)
 	var got [][]string
-	for _, row := range table.Rows {
-		got = append(got, []string{row[0], row[4], row[5]})
+	for _, row := range listed.Rows {
+		got = append(got, table.Strings([]table.Cell{row[0], row[4], row[5]}))
 	}
 	if want := [][]string{
 		{"", "did not happen: the run ended before 1 ms", ""}, {"1", "from 400 us to 500 us", "routed around after 100 us"},

@@ -57,7 +57,7 @@ func Count(all []Difference) Counts {
 // UnjudgedNote says how many numbers cannot be judged for want of runs, and what would let them be;
 // "" if there are none.
 func UnjudgedNote(all []Difference) string {
-	noises := map[string]bool{}
+	noises := map[Noise]bool{}
 	fewest, unjudged := math.MaxInt, 0 // seeds of a side
 	for i := range all {
 		if d := &all[i]; d.Verdict == Unknown && !d.partly { // else see LackNote
@@ -66,10 +66,13 @@ func UnjudgedNote(all []Difference) string {
 		}
 	}
 	var why []string
-	for _, one := range []struct{ noise, text string }{
+	for _, one := range []struct {
+		noise Noise
+		text  string
+	}{
 		{unknownNoise, "one run on a side, emulated or of another seed, does not tell how much they vary"},
 		{tooFew, fmt.Sprintf("a side has fewer than %d flows", minFlows)},
-		{"seeds", "there are too few seeds"},
+		{seedNoise, "there are too few seeds"},
 	} {
 		if noises[one.noise] {
 			why = append(why, one.text)

@@ -245,7 +245,7 @@ func TestGateLooksAtEveryCounter(t *testing.T) {
 		}
 		for _, c := range []struct {
 			from, to int64
-			verdict  string
+			verdict  Verdict
 			suspect  bool
 		}{{0, 50, Worse, false}, {50, 50, Same, false}, {50, 80, Unknown, true}, {50, 0, Unknown, false}} {
 			if c.from == 0 && (name == "CEMarks" || name == "MaxQueue") { // which any network may have

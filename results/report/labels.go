@@ -1,10 +1,12 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	"weft/results/names"
 	"weft/results/plot"
+	"weft/results/record"
 	"weft/transport"
 )
 
@@ -63,46 +65,15 @@ func pathWords(path string) string {
 	}
 }
 
-// valueNames are the axis labels of the values of a run that are not distributions.
-var valueNames = map[string]string{
-	"jain": "Jain's index", "goodput": "throughput of all connections", "drops": "dropped packets",
-	"lab_time":  "time until the last flow ends",
-	"max_queue": "largest queue", "flow_rate.min": "slowest connection",
-	"flow_rate.mean": "mean throughput of a connection", "flow_rate.max": "fastest connection",
-	"plateau.worst.jain":    "lowest Jain's index of a plateau",
-	"plateau.worst.settled": "longest settling time of a plateau",
-	"plateau.worst.goodput": "lowest throughput of a plateau", "ce_marks": "marked packets", "paused": "time paused",
-}
-
-// distributionNames are the axis labels of distributions, before the quantile.
-var distributionNames = map[string]string{
-	"fct": "flow completion time", "fct_slowdown": "slowdown", "rtt": "round trip",
-	"queue_delay":       "time in switch queues",
-	"queue_event_delay": "queueing delay at queue events", "clock_error": "clock error",
-}
-
-var quantileNames = map[string]string{"mean": "mean", "p50": "median", "p99": "99th percentile", "max": "largest"}
-
 // valueWords returns the axis label of a value of a run, of which one says whether it has one
 // collective at most. An expression is its own label.
 func valueWords(y string, one bool) string {
-	if name, ok := valueNames[y]; ok {
-		return name
+	n, ok := record.Named(y)
+	switch {
+	case !ok || n.Axis == "":
+		return y
+	case n.Item() && !one:
+		return fmt.Sprintf("%s of collective %d", n.Axis, n.Index)
 	}
-	if i := strings.LastIndex(y, "."); i > 0 {
-		if d, q := distributionNames[y[:i]], quantileNames[y[i+1:]]; d != "" && q != "" {
-			return d + ", " + q
-		}
-	}
-	if p := strings.Split(y, "."); len(p) == 3 && p[0] == "collective" {
-		field := map[string]string{"busbw": "bus bandwidth", "algbw": "bandwidth", "time": "time",
-			"fastest": "time of the fastest group"}[p[2]]
-		switch {
-		case field != "" && one:
-			return field
-		case field != "":
-			return field + " of collective " + p[1]
-		}
-	}
-	return y
+	return n.Axis
 }

@@ -9,6 +9,7 @@ import (
 	"weft/results/expect"
 	"weft/results/plot"
 	"weft/results/record"
+	"weft/results/table"
 )
 
 // A number that runs of a side lack is not judged by the others as if they were all, whatever
@@ -38,7 +39,7 @@ func TestComparisonsCountRunsWithoutANumber(t *testing.T) {
 		for _, c := range []struct {
 			lackA, lackB []uint64
 			shift        float64 // of B
-			verdict      string
+			verdict      Verdict
 			lost, passes bool
 		}{
 			{nil, nil, 0, Same, false, true},
@@ -82,7 +83,7 @@ func TestComparisonsCountRunsWithoutANumber(t *testing.T) {
 			if got.LackA != len(c.lackA) || got.LackB != len(c.lackB) || got.Verdict != c.verdict || got.Lost != c.lost {
 				t.Errorf("%s: %+v, want %s, lost %t", name, got, c.verdict, c.lost)
 			}
-			row := strings.Join(ComparisonTable(d[i : i+1]).Rows[0], " ")
+			row := strings.Join(table.Strings(ComparisonTable(d[i : i+1]).Rows[0]), " ")
 			for lack, says := range map[int]string{len(c.lackA): "6 runs of A", len(c.lackB): "6 runs of B"} {
 				if lack > 0 && c.verdict != Unmeasured && !strings.Contains(row, fmt.Sprintf("%d of %s without it", lack, says)) {
 					t.Errorf("%s: %q", name, row)

@@ -156,16 +156,16 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 	of := func(name string, drop int, get func(l *Listed) string) table.Column {
 		c := table.Column{Name: name, Drop: drop}
 		for i := range all {
-			c.Cells = append(c.Cells, get(&all[i]))
+			c.Cells = append(c.Cells, table.Left(get(&all[i])))
 		}
 		return c
 	}
 	slowdown, busbw := of("slowdown", 1, func(l *Listed) string { return l.slowdown }),
 		of("busbw", 2, func(l *Listed) string { return l.busbw })
-	slowdown.Right, busbw.Right = true, true
 	status := of("status", 0, func(l *Listed) string { return l.Outcome })
 	for i := range all {
-		status.Grades = append(status.Grades, all[i].grade)
+		slowdown.Cells[i].Number, busbw.Cells[i].Number = true, true
+		status.Cells[i] = table.Result(all[i].Outcome, all[i].grade)
 	}
 	settings := of("settings", 0, func(l *Listed) string {
 		if l.Points > 0 {

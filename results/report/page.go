@@ -23,15 +23,16 @@ import (
 
 // A Page is the content of an HTML page.
 type Page struct {
-	Title, About   string
-	Sub            string      // one line about the page: engine, seed, points
-	Nav            [][2]string // other pages: text, and a path relative to the page's directory
-	Verdict, Class string      // Class colours the verdict: empty for good, bad or doubt
-	Notes          []string    // what happened that a reader must know, such as a fault
-	Doubts         []string
-	Tiles          [][2]string // the main numbers: name and value
-	Parts          []Part
-	Footer         string
+	Title, About string
+	Sub          string      // one line about the page: engine, seed, points
+	Nav          [][2]string // other pages: text, and a path relative to the page's directory
+	Verdict      string
+	Grade        record.Grade // of the verdict
+	Notes        []string     // what happened that a reader must know, such as a fault
+	Doubts       []string
+	Tiles        []Tile
+	Parts        []Part
+	Footer       string
 
 	// Docs returns the address of a file of the documentation, such as docs/adr/0081, or "". It is
 	// nil if the page has no links to it.
@@ -43,7 +44,7 @@ type Part struct {
 	ID            string // for links to the part
 	Heading, Text string
 	Facts         [][2]string
-	Tables        []Table
+	Tables        []table.Table
 	Pictures      []template.HTML
 	Pre           string
 	Folded        []Folded
@@ -53,35 +54,15 @@ type Part struct {
 type Folded struct {
 	Summary string
 	Facts   [][2]string
-	Tables  []Table
+	Tables  []table.Table
 	Pre     string
 }
 
-// A Table is a table of text. Columns from Numbers to before Words are numbers, aligned right.
-type Table struct {
-	Head           []string
-	Rows           [][]string
-	Numbers, Words int               // 0, 0: no column has numbers
-	Links          map[[2]int]string // addresses by row and column
-	table.Results
-}
+// cellClasses are the CSS classes of marks.
+var cellClasses = map[table.Mark]string{table.MarkGood: "met", table.MarkDoubt: "skipped", table.MarkBad: "missed"}
 
-// Link returns the address that a cell leads to; empty if none.
-func (t Table) Link(row, column int) string { return t.Links[[2]int{row, column}] }
-
-// Right reports whether a column has numbers.
-func (t Table) Right(column int) bool { return column >= t.Numbers && column < t.Words }
-
-// gradeClasses are the CSS classes of results.
-var gradeClasses = map[record.Grade]string{record.Good: "met", record.Doubt: "skipped", record.Bad: "missed"}
-
-// Class returns the CSS class of a cell; empty if it is no result.
-func (t Table) Class(row, column int) string {
-	if grade, is := t.Grade(row, column); is {
-		return gradeClasses[grade]
-	}
-	return ""
-}
+// verdictClasses are the CSS classes of a page's verdict.
+var verdictClasses = map[record.Grade]string{record.Doubt: "doubt", record.Bad: "bad"}
 
 // columns returns in how many columns tiles are laid out so that none is alone in the last row of
 // a wide screen, which has room for eight.
@@ -114,7 +95,9 @@ func (p *Page) linked(text string) template.HTML {
 
 // Write writes the page as one HTML file.
 func (p *Page) Write(w io.Writer) error {
-	functions := template.FuncMap{"columns": columns, "linked": p.linked}
+	functions := template.FuncMap{"columns": columns, "linked": p.linked,
+		"class":   func(m table.Mark) string { return cellClasses[m] },
+		"verdict": func(g record.Grade) string { return verdictClasses[g] }}
 	t, err := template.New("").Funcs(functions).Parse(layout)
 	if err != nil {
 		return err
@@ -160,7 +143,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		Sub: fmt.Sprintf("%s, seed %d, %s", EngineWords(m), m.Seed, strings.Replace(m.Started, "T", " ", 1)),
 		Footer: fmt.Sprintf("weft %s, %s, %s on %s %s", m.Version, m.Started, m.Machine.Host, m.Machine.OS,
 			m.Machine.Kernel)}
-	p.Verdict, p.Class = r.verdict()
+	p.Verdict, p.Grade = r.verdict()
 	if m.Series != nil && m.Series.Sweep != "" {
 		p.Nav = append(p.Nav, [2]string{"\u2190 all points of the sweep", "../" + m.Series.Sweep + "/report.html"})
 	}
@@ -168,7 +151,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		p.Nav = append(p.Nav, [2]string{"\u25b6 the network over time", ViewFile})
 	}
 	p.Notes = r.faultNotes()
-	if _, why, ok := strings.Cut(m.Error, "\n"); ok && p.Class == "bad" {
+	if _, why, ok := strings.Cut(m.Error, "\n"); ok && p.Grade == record.Bad {
 		p.Parts = append(p.Parts, Part{Heading: "Why it failed", Pre: why})
 	}
 	s := r.Summary
@@ -177,8 +160,8 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 			p.Doubts = append(p.Doubts, units.Spaced(text))
 		}
 		p.Tiles = tiles(s, r.about())
-		if len(s.Expect) > 0 && p.Class != "" {
-			p.Parts = append(p.Parts, expectations(s.Expect))
+		if len(s.Expect) > 0 && p.Grade != record.Good {
+			p.Parts = append(p.Parts, expectations("Expectations", s.Expect))
 		}
 	} else {
 		p.Doubts = []string{r.NoSummary}
@@ -190,15 +173,16 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 	if len(charts.Pictures) > 0 {
 		p.Parts = append(p.Parts, charts)
 	}
-	if s != nil && len(s.Expect) > 0 && p.Class == "" {
-		p.Parts = append(p.Parts, expectations(s.Expect)) // the verdict says that they are met
+	if s != nil && len(s.Expect) > 0 && p.Grade == record.Good {
+		p.Parts = append(p.Parts, expectations("Expectations", s.Expect)) // the verdict says that they are met
 	}
 	if s != nil {
 		numbers := Part{Heading: "Numbers", Facts: summaryFacts(s, m.Control)}
 		if len(m.Machines) > 0 {
 			numbers.Facts = append(numbers.Facts, [2]string{"machines", strings.Join(m.Machines, ", ")})
 		}
-		for _, t := range []Table{distributionTable(s), collectiveTable(s)} {
+		for _, t := range []table.Table{table.Distributions(s, math.MaxInt), table.Collectives(s, math.MaxInt),
+			table.Clocks(s), table.Stability(s)} {
 			if len(t.Rows) > 0 {
 				numbers.Tables = append(numbers.Tables, t)
 			}
@@ -211,7 +195,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 	if len(m.Faults) > 0 {
 		t, more := faultTable(m.Faults, r.endUS())
 		part := Part{Heading: "Faults", Text: "Faults that the lab schedules, with their marks in the charts over " +
-			"time and in the drawing of the network.", Tables: []Table{t}}
+			"time and in the drawing of the network.", Tables: []table.Table{t}}
 		if more > 0 {
 			part.Text += fmt.Sprintf(" %d more are not listed.", more)
 		}
@@ -225,10 +209,12 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 	return p, nil
 }
 
-// expectations returns the part of a run's page with its expectations. It comes before the charts
-// unless all is well.
-func expectations(all []record.Expect) Part {
-	return Part{Heading: "Expectations", Tables: []Table{expectationTable(all)}}
+// expectations returns the part of a page with expectations. It comes before the charts unless all
+// is well.
+func expectations(heading string, all []record.Expect) Part {
+	t := table.Expectations(all)
+	t.Head = []string{"", "expectation", "found"}
+	return Part{Heading: heading, Tables: []table.Table{t}}
 }
 
 // charts draws all charts of the run, those that the lab is about first, and its network.
@@ -301,8 +287,8 @@ func doubts(s *record.Summary) []string {
 	return out
 }
 
-// verdict returns the result of the run in one line, and its class on the page.
-func (r *Run) verdict() (text, class string) {
+// verdict returns the result of the run in one line, and its grade.
+func (r *Run) verdict() (text string, grade record.Grade) {
 	s := r.Summary
 	if status := r.status(); status != record.OK || s == nil {
 		text = status
@@ -310,21 +296,20 @@ func (r *Run) verdict() (text, class string) {
 			first, _, _ := strings.Cut(units.Spaced(r.Manifest.Error), "\n") // the other lines have a part of their own
 			text += ": " + first
 		}
-		return text, "bad"
+		return text, record.Bad
 	}
 	o := s.Outcome()
-	class = map[record.Grade]string{record.Doubt: "doubt", record.Bad: "bad"}[o.Grade()]
 	ok := "ok, data verified"
 	if s.Lacks("verified") != "" {
 		ok = "ok"
 	}
 	switch {
 	case o.Fidelity == record.Invalid:
-		return o.String() + ": do not use these numbers", class
+		return o.String() + ": do not use these numbers", o.Grade()
 	case o.Missed > 0:
-		return o.String() + " expectations", class
-	case class != "":
-		return o.String(), class
+		return o.String() + " expectations", o.Grade()
+	case o.Grade() != record.Good:
+		return o.String(), o.Grade()
 	}
 	if o.Expected > 0 {
 		ok += ", every expectation met"
@@ -332,7 +317,7 @@ func (r *Run) verdict() (text, class string) {
 	if o.Skipped > 0 {
 		ok += ", " + table.Skipped(o.Skipped)
 	}
-	return ok, ""
+	return ok, record.Good
 }
 
 // about returns the names of the charts that the lab's report key names.

@@ -130,7 +130,7 @@ func TestGateIsExact(t *testing.T) {
 			}
 		}
 		for _, row := range ComparisonTable(d).Rows {
-			if exact := row[5] == "exact"; exact != (seeds < 5 && strings.Contains(row[0], "strack")) {
+			if exact := row[5].Text == "exact"; exact != (seeds < 5 && strings.Contains(row[0].Text, "strack")) {
 				t.Errorf("%d seeds: row %v", seeds, row)
 			}
 		}
@@ -249,7 +249,7 @@ func TestGateComparesTheSharedSeed(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		a, b Side
-		want string
+		want Verdict
 	}{
 		{"slower", simulatedSide("pc4", 100, 500), simulatedSide("pc4", 130), Worse},
 		{"slower than one seed of two in BASE", simulatedSide("pc4", 100), simulatedSide("pc4", 130, 500), Worse},
@@ -283,9 +283,9 @@ func TestComparisonDrawsWhatTheLabsAreAbout(t *testing.T) {
 	}
 	var got []string
 	for _, c := range all {
-		got = append(got, c.name)
+		got = append(got, c.about)
 	}
-	if text := strings.Join(got, " "); text != "slowdown-both queueing-both queues rates cwnd clocks" {
+	if text := strings.Join(got, " "); text != "slowdown queueing queues rates cwnd clocks" {
 		t.Errorf("beside each other are %s", text)
 	}
 	x, y := all[3].drawings[0].(Figure), all[3].drawings[1].(Figure)

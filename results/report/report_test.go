@@ -19,6 +19,7 @@ import (
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
+	"weft/results/table"
 	"weft/units"
 )
 
@@ -179,12 +180,12 @@ func TestReportOfProgramsAlone(t *testing.T) {
 		t.Errorf("it is titled %q", got)
 	}
 	text := renderPage(t, dir)
-	for _, bad := range []string{"retransmits", ">switch queues<"} {
+	for _, bad := range []string{"retransmits", ">queueing<"} {
 		if strings.Contains(text, bad) {
 			t.Errorf("%q is in the report", bad)
 		}
 	}
-	if !strings.Contains(renderPage(t, writeRun(t, 1, 10*us, nil)), ">switch queues<") {
+	if !strings.Contains(renderPage(t, writeRun(t, 1, 10*us, nil)), ">queueing<") {
 		t.Error("a run with a transport has no queueing delays")
 	}
 }
@@ -204,7 +205,7 @@ func TestCompareMetrics(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	for i, d := range all[2:] { // neither is dropped
-		if row := ComparisonTable(all).Rows[i+2]; d.Verdict != Unmeasured || row[2+(1-i)] != "–" || row[7] != Unmeasured {
+		if row := ComparisonTable(all).Rows[i+2]; d.Verdict != Unmeasured || row[2+(1-i)].Text != "–" || row[7].Text != string(Unmeasured) {
 			t.Errorf("of one side only: %+v, %q", d, row)
 		}
 	}
@@ -328,8 +329,8 @@ func TestCompare(t *testing.T) {
 		if (FewSeedsWarning(d, false) != "") != (c.name == "too few seeds to tell") {
 			t.Errorf("%s: the few seeds warning is %q", c.name, FewSeedsWarning(d, false))
 		}
-		if table := ComparisonTable(d); len(table.Rows) != len(d) || len(table.Rows[0]) != len(table.Head) {
-			t.Errorf("%s: table %v", c.name, table)
+		if listed := ComparisonTable(d); len(listed.Rows) != len(d) || len(listed.Rows[0]) != len(listed.Head) {
+			t.Errorf("%s: table %v", c.name, listed)
 		}
 	}
 	if _, err := Compare(loadedSide(t, 1, us), Side{{Summary: nil}}); err == nil {
@@ -374,7 +375,7 @@ func TestJudge(t *testing.T) {
 		d         Difference
 		tolerance float64
 		exact     bool
-		want      string
+		want      Verdict
 	}{
 		{is(10, 10, 1, nil), 0, true, Same},
 		{is(10, 11, 1, nil), 0.05, true, Worse},
@@ -452,14 +453,15 @@ func TestSweepPlots(t *testing.T) {
 			t.Errorf("%s: %v", o.Name, err)
 		}
 	}
-	table := pointTable([]*record.Summary{{Run: "runs/x/20260101T000000-4", Point: map[string]any{"seed": 1}, Status: "ok"}, {Status: "failed"}},
+	points, _ := pointTable([]*record.Summary{{Run: "runs/x/20260101T000000-4", Point: map[string]any{"seed": 1}, Status: "ok"}, {Status: "failed"}},
 		func(string) bool { return true })
-	if len(table.Rows) != 2 || table.Head[1] != "seed" || table.Rows[1][len(table.Head)-2] != "failed" {
-		t.Errorf("%v", table)
+	last := len(points.Head) - 1
+	if len(points.Rows) != 2 || points.Head[1] != "seed" || points.Rows[1][last-1].Text != "failed" {
+		t.Errorf("%v", points)
 	}
-	if run, watch := table.Link(0, 0), table.Link(0, len(table.Head)-1); run != "../20260101T000000-4/report.html" ||
-		watch != "../20260101T000000-4/view.html" || table.Rows[0][0] != "4" || table.Link(1, 0) != "" {
-		t.Errorf("links %v of %v", table.Links, table.Rows)
+	if run, watch := points.Rows[0][0], points.Rows[0][last]; run.Link != "../20260101T000000-4/report.html" ||
+		watch.Link != "../20260101T000000-4/view.html" || run.Text != "4" || points.Rows[1][0].Link != "" {
+		t.Errorf("links %v and %v", run, watch)
 	}
 }
 
@@ -534,12 +536,12 @@ func TestAxesOfDependentPaths(t *testing.T) {
 
 // The class of a cell is that of the result it stands for, whatever the words of the table are.
 func TestWordsOfTablesHaveNoClass(t *testing.T) {
-	t1 := Table{Head: []string{"setting", "result"}, Rows: [][]string{{"missed", "ok"}, {"ok", "fail"}, {"fail", "ok"}}}
-	t1.Column = 1
-	t1.Set(0, record.Good)
-	t1.Set(1, record.Bad)
+	t1 := table.Table{Head: []string{"setting", "result"}}
+	t1.Add(table.Left("missed"), table.Result("ok", record.Good))
+	t1.Add(table.Left("ok"), table.Result("fail", record.Bad))
+	t1.Texts("fail", "ok")
 	var out strings.Builder
-	p := Page{Parts: []Part{{Heading: "x", Tables: []Table{t1}}}}
+	p := Page{Parts: []Part{{Heading: "x", Tables: []table.Table{t1}}}}
 	if err := p.Write(&out); err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func fewSeeds(all []Difference, gate bool) (why string, few map[string]bool) {
 		if d.tested() {
 			tests++
 		}
-		if d.Noise != "seeds" || min(d.A.N, d.B.N) < 2 || gate && d.exact {
+		if d.Noise != seedNoise || min(d.A.N, d.B.N) < 2 || gate && d.exact {
 			continue
 		}
 		if stats.MinMannWhitney(d.A.N, d.B.N) >= alpha {

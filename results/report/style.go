@@ -41,10 +41,10 @@ const layout = `{{define "page"}}<!doctype html>
 <title>{{.Title}}</title><style>` + style + `</style></head><body>
 <header>{{with .Nav}}<nav aria-label="other pages">{{range .}}<a href="{{index . 1}}">{{index . 0}}</a>{{end}}</nav>{{end}}
 <h1>{{.Title}}</h1>{{with .About}}<p>{{linked .}}</p>{{end}}{{with .Sub}}<p class="sub">{{.}}</p>{{end}}
-<p><span class="verdict {{.Class}}">{{.Verdict}}</span></p>
+<p><span class="verdict {{verdict .Grade}}">{{.Verdict}}</span></p>
 {{range .Notes}}<p class="note">{{.}}</p>{{end}}
 {{range .Doubts}}<p class="note doubt">{{.}}</p>{{end}}
-{{with .Tiles}}<dl class="tiles" style="--n:{{columns (len .)}}">{{range .}}<div><dt>{{index . 0}}</dt><dd>{{index . 1}}</dd></div>{{end}}</dl>{{end}}</header><main>
+{{with .Tiles}}<dl class="tiles" style="--n:{{columns (len .)}}">{{range .}}<div><dt>{{.Name}}</dt><dd>{{.Value}}</dd></div>{{end}}</dl>{{end}}</header><main>
 {{range .Parts}}<section{{with .ID}} id="{{.}}"{{end}}><h2>{{.Heading}}</h2>{{with .Text}}<p>{{linked .}}</p>{{end}}
 {{with .Facts}}<dl class="facts">{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}
 {{range .Tables}}{{template "table" .}}{{end}}
@@ -52,6 +52,6 @@ const layout = `{{define "page"}}<!doctype html>
 {{end}}</div>{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}{{range .Folded}}<details><summary>{{.Summary}}</summary>{{with .Facts}}<dl class="facts">{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}{{range .Tables}}{{template "table" .}}{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}</details>{{end}}
 </section>{{end}}</main>
 <footer><p><small>{{.Footer}}</small></p></footer></body></html>
-{{end}}{{define "table"}}{{$t := .}}<div class="scroll{{if gt (len .Rows) 40}} tall{{end}}"{{if gt (len .Rows) 40}} tabindex="0"{{end}}><table>{{if .Head}}<thead><tr>{{range $i, $h := .Head}}<th{{if $t.Right $i}} class="n"{{end}} scope="col">{{$h}}</th>{{end}}</tr></thead>{{end}}
-<tbody>{{range $r, $row := .Rows}}<tr>{{range $i, $c := $row}}<td class="{{if $t.Right $i}}n {{end}}{{$t.Class $r $i}}">{{with $t.Link $r $i}}<a href="{{.}}">{{$c}}</a>{{else}}{{linked $c}}{{end}}</td>{{end}}</tr>
+{{end}}{{define "table"}}{{$t := .}}<div class="scroll{{if gt (len .Rows) 40}} tall{{end}}"{{if gt (len .Rows) 40}} tabindex="0"{{end}}><table>{{if .Head}}<thead><tr>{{range $i, $h := .Head}}<th{{if $t.Number $i}} class="n"{{end}} scope="col">{{$h}}</th>{{end}}</tr></thead>{{end}}
+<tbody>{{range .Rows}}<tr>{{range .}}<td class="{{if .Number}}n {{end}}{{class .Mark}}">{{if .Link}}<a href="{{.Link}}">{{.Text}}</a>{{else}}{{linked .Text}}{{end}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>{{end}}`

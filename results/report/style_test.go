@@ -104,19 +104,20 @@ func TestContrast(t *testing.T) {
 
 // What the expectations name is drawn first.
 func TestChartsOfTheQuestionComeFirst(t *testing.T) {
-	charts := []string{"fct", "slowdown", "fct-cdf", "queueing", "queues", "busbw"}
+	charts := []string{"fct", "slowdown", "queueing", "queues", "busbw"}
 	self := func(s string) string { return s }
 	lead(charts, named([]string{"drops == 0", "collective.0.busbw[transport=pc4] > 2 * fct.p99"}), self)
-	if got := strings.Join(charts, " "); got != "busbw fct fct-cdf slowdown queueing queues" {
+	if got := strings.Join(charts, " "); got != "busbw fct slowdown queueing queues" {
 		t.Errorf("the order is %s", got)
 	}
 	r := &Run{Manifest: &record.Manifest{Settings: []record.Setting{{Path: "report", Value: "[queues, slowdown]"}}}}
 	lead(charts, r.about(), self)
-	if got := strings.Join(charts, " "); got != "queues slowdown busbw fct fct-cdf queueing" {
+	if got := strings.Join(charts, " "); got != "queues slowdown busbw fct queueing" {
 		t.Errorf("with a report key the order is %s", got)
 	}
-	s := &record.Summary{Status: record.OK, Flows: record.Flows{Count: 1, FCT: record.Quantiles{P99: 5}}, RTT: record.Quantiles{Max: 1, Mean: 1}}
-	if got := tiles(s, []string{"rtt", "fct"}); got[0][0] != "round trip, mean" || got[1][0] != "FCT, p99" || got[2][0] != "flows done" {
+	s := &record.Summary{Status: record.OK, LabTimeUS: 5,
+		Flows: record.Flows{Count: 1, FCT: record.Quantiles{P99: 5}}, RTT: record.Quantiles{Max: 1, Mean: 1}}
+	if got := tiles(s, []string{"rtt", "fct"}); got[0].Name != "round trip, mean" || got[1].Name != "flow completion, p99" || got[2].Name != "flows done" {
 		t.Errorf("the numbers begin with %v", got[:3])
 	}
 }

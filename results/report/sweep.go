@@ -278,21 +278,14 @@ func overviewPlots(points []expect.Point) []SweepPlot {
 	if !ok {
 		return nil
 	}
-	out := []SweepPlot{
-		{Name: "fct", Title: "Flow completion time, 99th percentile", Y: "fct.p99"},
-		{Name: "slowdown", Title: "Slowdown, 99th percentile", Y: "fct_slowdown.p99"},
-		{Name: "rtt", Title: "Mean round trip", Y: "rtt.mean"},
-		{Name: "queueing", Title: "Time in switch queues, 99th percentile", Y: "queue_delay.p99"},
-		{Name: "busbw", Title: "Bus bandwidth of the first collective", Y: "collective.0.busbw"},
-		{Name: "queues", Title: "Largest queue", Y: "max_queue"},
-		{Name: "rates", Title: "Throughput of all connections", Y: "goodput"},
-		{Name: "clocks", Title: "Clock error, 99th percentile", Y: "clock_error.p99"},
-	}
-	for i := range out {
-		if oneCollective(points) {
-			out[i].Title = strings.TrimSuffix(out[i].Title, " of the first collective")
+	var out []SweepPlot
+	for _, n := range record.Select("fct.p99", "fct_slowdown.p99", "rtt.mean", "queue_delay.p99", "collective.0.busbw",
+		"max_queue", "goodput", "clock_error.p99") {
+		title := strings.ToUpper(n.Axis[:1]) + n.Axis[1:]
+		if n.Item() && !oneCollective(points) {
+			title += " of the first collective"
 		}
-		out[i].X, out[i].By, out[i].Log, out[i].Extremes = x, by, "x", true
+		out = append(out, SweepPlot{Name: n.Chart, Title: title, X: x, By: by, Y: n.Name, Log: "x", Extremes: true})
 	}
 	return out
 }
@@ -380,5 +373,5 @@ func distributions(points []expect.Point) (c Chart, ok bool, err error) {
 		}
 	}
 	Paint(d.Series)
-	return Chart{"fct-cdf", d}, len(d.Series) > 1, nil
+	return Chart{Name: "fct-cdf", Of: "fct", curves: true, Drawing: d}, len(d.Series) > 1, nil
 }

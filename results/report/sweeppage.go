@@ -18,7 +18,10 @@ import (
 
 // A Chart is a drawing of a sweep and its name, which is also that of its file.
 type Chart struct {
-	Name string
+	Name   string
+	Of     string // what it is about, of record.Charts
+	x      string // the path of the sweep that it is over
+	curves bool   // it has a curve for each of several points, not a number
 	Drawing
 }
 
@@ -34,7 +37,7 @@ func Charts(first *Run, points []expect.Point, across []record.Expect) ([]Chart,
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Chart{o.Name, d})
+		out = append(out, Chart{Name: o.Name, Of: o.Name, x: o.X, Drawing: d})
 	}
 	c, ok, err := distributions(points)
 	if err != nil {
@@ -44,7 +47,7 @@ func Charts(first *Run, points []expect.Point, across []record.Expect) ([]Chart,
 		out = append(out, c)
 	}
 	texts := append(expectationTexts(across), expectationsOf(points)...)
-	lead(out, append(first.about(), named(texts)...), func(c Chart) string { return c.Name })
+	lead(out, append(first.about(), named(texts)...), func(c Chart) string { return c.Of })
 	return out, nil
 }
 
@@ -121,32 +124,18 @@ func SweepPage(
 ) (*Page, error) {
 	p := &Page{Title: runs[0].Lab + ": sweep", About: first.setting("about"), Sub: swept(runs),
 		Footer: "weft " + version}
-	p.Verdict, p.Class = sweepVerdict(runs, across)
+	p.Verdict, p.Grade = sweepVerdict(runs, across)
 	runs = table.Started(runs)
-	expected := Part{Heading: "Expectations across points", Tables: []Table{expectationTable(across)}}
-	if len(across) > 0 && p.Class != "" {
+	expected := expectations("Expectations across points", across)
+	if len(across) > 0 && p.Grade != record.Good {
 		p.Parts = append(p.Parts, expected)
 	}
-	if rows := table.Reasons(runs); len(rows) > 0 {
-		t := Table{Head: []string{"", "point", "error or expectation", "found"}, Links: map[[2]int]string{}}
-		for i, row := range rows {
-			if len(row.Cells) > 3 { // what was found
-				row.Cells[3] = units.Spaced(row.Cells[3])
-			}
-			if row.Run != "" && row.Cells[1] != "" {
-				t.Links[[2]int{i, 1}] = reportOf(row.Run)
-			}
-			t.Set(i, row.Grade)
-			t.Rows = append(t.Rows, row.Cells)
-		}
-		p.Parts = append(p.Parts, Part{Heading: "What went wrong", Tables: []Table{t}})
+	if t := table.Reasons(runs, reportOf); len(t.Rows) > 0 {
+		t.Head = []string{"", "point", "error or expectation", "found"}
+		p.Parts = append(p.Parts, Part{Heading: "What went wrong", Tables: []table.Table{t}})
 	}
-	if warned := table.Warned(runs); len(warned) > 0 {
-		t := Table{Head: []string{"runs", "warning"}}
-		for _, w := range warned {
-			t.Rows = append(t.Rows, []string{w[0], units.Spaced(w[1])})
-		}
-		p.Parts = append(p.Parts, Part{Heading: "Warnings", Tables: []Table{t}})
+	if warned := table.Warned(runs); len(warned.Rows) > 0 {
+		p.Parts = append(p.Parts, Part{Heading: "Warnings", Tables: []table.Table{warned}})
 	}
 	if note := SweepControllerNote(runs); note != "" {
 		p.Parts = append(p.Parts, Part{Heading: "Fairness", Text: note})
@@ -172,10 +161,11 @@ func SweepPage(
 	if len(plots.Pictures) > 0 {
 		p.Parts = append(p.Parts, plots)
 	}
-	if len(across) > 0 && p.Class == "" {
+	if len(across) > 0 && p.Grade == record.Good {
 		p.Parts = append(p.Parts, expected) // the verdict says that they are met
 	}
-	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{pointTable(runs, viewed)}},
+	points, same := pointTable(runs, viewed)
+	p.Parts = append(p.Parts, Part{Heading: "Points", Text: same, Tables: []table.Table{points}},
 		Part{Heading: "How to run it again", Text: first.original(), Pre: first.sweepCommand(),
 			Folded: []Folded{{Summary: "the lab file", Pre: first.Lab}}})
 	return p, nil
@@ -196,9 +186,9 @@ func SweepRecord(head record.Sweep, runs []*record.Summary, across []record.Expe
 	return head
 }
 
-// sweepVerdict returns the result of a sweep in one line, and its class on the page. An
+// sweepVerdict returns the result of a sweep in one line, and its grade. An
 // interruption comes before failed runs, then invalid fidelity, then missed expectations.
-func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class string) {
+func sweepVerdict(runs []*record.Summary, across []record.Expect) (text string, grade record.Grade) {
 	failed, missed, expected, doubtful, invalid := 0, 0, len(across), 0, 0
 	for _, s := range runs {
 		o := s.Outcome()
@@ -226,23 +216,24 @@ func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class s
 	interrupted := table.Interrupted(runs)
 	switch {
 	case interrupted != "" && failed > 0:
-		return fmt.Sprintf("%s, %d of them failed", interrupted, failed), "bad"
+		return fmt.Sprintf("%s, %d of them failed", interrupted, failed), record.Bad
 	case interrupted != "":
-		return interrupted, "doubt"
+		return interrupted, record.Doubt
 	case failed > 0:
-		return fmt.Sprintf("%d of %d runs failed", failed, len(runs)), "bad"
+		return fmt.Sprintf("%d of %d runs failed", failed, len(runs)), record.Bad
 	case invalid > 0:
-		return fmt.Sprintf("fidelity of %d of %d runs invalid: do not use their numbers", invalid, len(runs)), "bad"
+		return fmt.Sprintf("fidelity of %d of %d runs invalid: do not use their numbers", invalid, len(runs)),
+			record.Bad
 	case missed > 0:
-		return fmt.Sprintf("%d runs, %d of %d expectations missed", len(runs), missed, expected), "bad"
+		return fmt.Sprintf("%d runs, %d of %d expectations missed", len(runs), missed, expected), record.Bad
 	case doubtful > 0:
-		return fmt.Sprintf("%d runs, fidelity of %d not ok", len(runs), doubtful), "doubt"
+		return fmt.Sprintf("%d runs, fidelity of %d not ok", len(runs), doubtful), record.Doubt
 	case expected == 0:
-		return fmt.Sprintf("%d runs ok; the lab has no expectations", len(runs)), ""
+		return fmt.Sprintf("%d runs ok; the lab has no expectations", len(runs)), record.Good
 	}
 	if skipped > 0 {
 		return fmt.Sprintf("%d runs, %d of %d expectations met, the others skipped", len(runs), expected-skipped,
-			expected), ""
+			expected), record.Good
 	}
-	return fmt.Sprintf("%d runs, every expectation met", len(runs)), ""
+	return fmt.Sprintf("%d runs, every expectation met", len(runs)), record.Good
 }

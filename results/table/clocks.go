@@ -2,7 +2,6 @@ package table
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 
 	"weft/results/record"
@@ -32,21 +31,19 @@ func synchronization(c *record.Clocks) string {
 	return text
 }
 
-// clocks returns the table of clock errors, or nil if none were measured.
-func clocks(s *record.Summary) *grid {
+// Clocks returns the table of clock errors, empty if none were measured.
+func Clocks(s *record.Summary) (t Table) {
 	c := &s.Clocks
 	if c.Samples == 0 {
-		return nil
+		return t
 	}
-	var g grid
-	g.row(header("clock error"), header("mean"), header("p50"), header("p99"), header("max"), header(""))
-	row := func(name, path string, q *record.Quantiles, note string) {
-		if q == nil {
-			return
+	t.Head = []string{"clock error", "mean", "p50", "p99", "max", ""}
+	row := func(name, distribution, note string) {
+		cells := []Cell{Row(name)}
+		for _, n := range record.Select(quantiles(distribution)...) {
+			cells = append(cells, Right(n.Text(s)))
 		}
-		value := func(part string, v float64) cell { return right(Value(s, path+part, micros(v/1e3))) }
-		g.row(header(name), value(".mean", q.Mean), value(".p50", q.P50), value(".p99", q.P99), value(".max", q.Max),
-			left(note))
+		t.Add(append(cells, Left(note))...)
 	}
 	convergence := fmt.Sprintf("still apart by more than %s at the end", micros(c.LimitNS/1e3))
 	switch {
@@ -57,12 +54,19 @@ func clocks(s *record.Summary) *grid {
 	case c.ConvergedUS != nil:
 		convergence = fmt.Sprintf("within %s since %s", micros(c.LimitNS/1e3), micros(*c.ConvergedUS))
 	}
-	row("between hosts", "clocks.error_ns", &c.Error, convergence)
-	row("to the reference", "clocks.reference_ns", c.Reference, "")
-	if c.Coverage != nil {
-		row("stated bound", "clocks.bound_ns", c.Bound, holds(s))
+	row("between hosts", "clock_error", convergence)
+	if c.Reference != nil {
+		row("to the reference", "clock_reference", "")
 	}
-	return &g
+	if c.Coverage != nil && c.Bound != nil {
+		row("stated bound", "clock_bound", holds(s))
+	}
+	return t
+}
+
+// quantiles returns the names of the numbers of a distribution.
+func quantiles(distribution string) []string {
+	return []string{distribution + ".mean", distribution + ".p50", distribution + ".p99", distribution + ".max"}
 }
 
 // holds says of how many pairs of samples the bounds that both hosts state hold, or why that is not
@@ -79,62 +83,33 @@ func holds(s *record.Summary) string {
 	return fmt.Sprintf("%s of the %s of %s pairs that state one", text, units.Count(c.BoundPairs), units.Count(c.Pairs))
 }
 
-// stability returns the table of clock stability over averaging times, with limits to compare it
-// with. It is nil for runs with a workload, whose tables suffice, and for runs without
+// Stability returns the table of clock stability over averaging times, with limits to compare it
+// with. It is empty for runs with a workload, whose tables suffice, and for runs without
 // measurements.
-func stability(s *record.Summary) *grid {
-	t := s.Clocks.Stability
-	if t == nil || s.Flows.Count > 0 {
-		return nil
+func Stability(s *record.Summary) (t Table) {
+	k := s.Clocks.Stability
+	if k == nil || s.Flows.Count > 0 {
+		return t
 	}
-	var g grid
-	ns := func(v float64) cell { return right(micros(v / 1e3)) }
-	share := func(v float64) cell { return right(strconv.FormatFloat(v, 'g', 3, 64)) }
-	none := right("")
-	g.row(header("to the reference, worst host"), header("ADEV"), header("MDEV"), header("TDEV"), header("MTIE"),
-		header("mean"), header("max"), header(""))
-	for i, a := range t.At {
+	ns := func(v float64) Cell { return Right(micros(v / 1e3)) }
+	share := func(v float64) Cell { return Right(strconv.FormatFloat(v, 'g', 3, 64)) }
+	none := Right("")
+	t.Head = []string{"to the reference, worst host", "ADEV", "MDEV", "TDEV", "MTIE", "mean", "max", ""}
+	for i, a := range k.At {
 		mean, most := none, none
 		if i == 0 {
-			mean, most = ns(t.Constant), right(Value(s, "clocks.stability.max_te_ns", micros(t.MaxTE/1e3)))
+			mean, most = ns(k.Constant), Right(record.Select("clock_stability.max")[0].Text(s))
 		}
-		mtie := Value(s, fmt.Sprintf("clocks.stability.at.%d.mtie_ns", i), micros(a.MTIE/1e3))
-		g.row(left("over "+micros(a.TauUS)), share(a.ADEV), share(a.MDEV), ns(a.TDEV), right(mtie), mean, most)
+		mtie := record.Select(fmt.Sprintf("clock_stability.%d.mtie", i))[0]
+		t.Add(Left("over "+micros(a.TauUS)), share(a.ADEV), share(a.MDEV), ns(a.TDEV), Right(mtie.Text(s)), mean, most)
 	}
-	for i, c := range t.Classes {
+	for i, c := range k.Classes {
 		note := ""
 		if i == 0 {
 			note = "limits for 1000 s of one clock, for comparison alone"
 		}
-		g.row(header("G.8273.2 class "+c.Name), none, none, ns(c.TDEV), ns(c.MTIE), ns(c.Constant), ns(c.MaxTE),
-			left(note))
+		t.Add(Row("G.8273.2 class "+c.Name), none, none, ns(c.TDEV), ns(c.MTIE), ns(c.Constant), ns(c.MaxTE),
+			Left(note))
 	}
-	return &g
-}
-
-// clockPoints writes the table of several runs with measured clocks.
-func clockPoints(w io.Writer, runs []*record.Summary, st Style) error {
-	var g grid
-	g.row(header("lab"), header("point"), header("engine"), header("clocks"), header("error p50"), header("p99"),
-		header("max"),
-		header("converged"), header("bound p50"), header("holds"), header("cost"), header("status"))
-	for _, s := range runs {
-		c := &s.Clocks
-		converged, bound, holds := "no", "–", "–"
-		if c.ConvergedUS != nil {
-			converged = Value(s, "clocks.converged_us", micros(*c.ConvergedUS))
-		}
-		if c.Coverage != nil {
-			holds = Value(s, "clocks.coverage", percent(*c.Coverage))
-		}
-		if c.Bound != nil {
-			bound = Value(s, "clocks.bound_ns.p50", micros(c.Bound.P50/1e3))
-		}
-		value := func(part string, v float64) cell { return right(Value(s, "clocks.error_ns"+part, micros(v/1e3))) }
-		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), left(c.Sync), value(".p50", c.Error.P50),
-			value(".p99", c.Error.P99), value(".max", c.Error.Max), right(converged), right(bound), right(holds),
-			right(percent(c.Share)),
-			outcome(s))
-	}
-	return g.write(w, st, "")
+	return t
 }

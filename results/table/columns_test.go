@@ -110,8 +110,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 			t.Errorf("width %d: %d rows, said %t\n%s", width, rows, said, out.String())
 		}
 	}
-	cols := []Column{{Name: "run", Cells: []string{"runs/a-lab-with-a-long-name/20260101T000000-1"}},
-		{Name: "status", Cells: []string{"ok"}}}
+	cols := []Column{{Name: "run", Cells: []Cell{Left("runs/a-lab-with-a-long-name/20260101T000000-1")}},
+		{Name: "status", Cells: []Cell{Left("ok")}}}
 	var out strings.Builder
 	if err := Columns(&out, cols, "", Style{Width: 30}); err != nil || !strings.Contains(out.String(),
 		"runs/a-lab…01T000000-1  ok\n") {
@@ -121,8 +121,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 
 // A column may have a bound of its own, also where there is no terminal.
 func TestColumnWithAMost(t *testing.T) {
-	cols := []Column{{Name: "settings", Cells: []string{strings.Repeat("x", 500)}, MaxWidth: 20},
-		{Name: "status", Cells: []string{"ok"}}}
+	cols := []Column{{Name: "settings", Cells: []Cell{Left(strings.Repeat("x", 500))}, MaxWidth: 20},
+		{Name: "status", Cells: []Cell{Left("ok")}}}
 	var out strings.Builder
 	if err := Columns(&out, cols, "", Style{}); err != nil || !strings.Contains(out.String(),
 		"\nxxxxxxxxx…xxxxxxxxxx  ok\n") {
@@ -148,12 +148,12 @@ func TestShort(t *testing.T) {
 // nobody has to look for it.
 func TestHeadsAreNamesOfExpectations(t *testing.T) {
 	heads := []string{
-		"cut", "done", "flow completion", "round trip", "switch queues", "queue events", "retransmits", "timeouts",
+		"cut", "done", "flow completion", "round trip", "queueing", "queue events", "retransmits", "timeouts",
 		"largest queue",
 		"time", "algbw", "size", "checked", "wrong", "converged", "holds", "cost", "clock_error p99",
 	}
-	for _, m := range Metrics() {
-		heads = append(heads, m.Name)
+	for _, n := range PointNumbers(nil) {
+		heads = append(heads, n.Head)
 	}
 	for _, head := range heads {
 		word, part, _ := strings.Cut(head, " p")

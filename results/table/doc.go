@@ -6,6 +6,9 @@
 // package is pure apart from the writers it is given: callers decide on colours, on the width and
 // on a progress bar (Style, NewPace), and nothing here looks at the environment or a file.
 //
+// A Table is built once, and written for a terminal, as Markdown, or by package report as a part of
+// a page. Its numbers are those of record.Numbers.
+//
 // The one idea: a table never shows a number that means nothing. Completion times of an incomplete
 // run, round trips without an acknowledgement and quantiles without samples are dashes, not zeros
 // (known.go). Columns that are the same in all rows move into a line above, and a narrow terminal

@@ -9,9 +9,6 @@ import (
 	"weft/units"
 )
 
-// escaped makes text safe for a cell of a Markdown table or for a line.
-var escaped = strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "[", "\\[", "`", "\\`")
-
 // coded returns text as code on one line, which ends at its end.
 func coded(text string) string {
 	return "`" + strings.NewReplacer("`", "'", "\n", " ").Replace(text) + "`"
@@ -23,25 +20,22 @@ func Markdown(w io.Writer, runs []*record.Summary) error {
 	var b strings.Builder
 	note := Interrupted(runs)
 	runs = Started(runs)
-	incomplete := Incomplete(runs)
-	b.WriteString("| lab | point | engine |")
-	if incomplete {
-		b.WriteString(" flows done |")
+	text := func(name string, of func(*record.Summary) string) Column {
+		return column(name, runs, func(s *record.Summary) Cell { return Left(of(s)) })
 	}
-	b.WriteString(" FCT p99 | slowdown p99 | status |\n|---|---|---|---|---|---|")
-	if incomplete {
-		b.WriteString("---|")
+	cols := []Column{text("lab", func(s *record.Summary) string { return s.Lab }),
+		text("point", func(s *record.Summary) string { return Point(s.Point) }),
+		text("engine", func(s *record.Summary) string { return s.Engine })}
+	if Incomplete(runs) {
+		cols = append(cols, text("flows done", func(s *record.Summary) string {
+			return known(s.Flows.Count > 0,
+				done(s))
+		}))
 	}
-	b.WriteString("\n")
-	for _, s := range runs {
-		fmt.Fprintf(&b, "| %s | %s | %s |", escaped.Replace(s.Lab), escaped.Replace(Point(s.Point)),
-			escaped.Replace(s.Engine))
-		if incomplete {
-			fmt.Fprintf(&b, " %s |", known(s.Flows.Count > 0, done(s)))
-		}
-		fmt.Fprintf(&b, " %s | %s | %s |\n", known(complete(s), micros(s.Flows.FCT.P99)),
-			known(complete(s), units.Number(s.Flows.Slowdown.P99)), marked(s))
+	for _, n := range record.Select("fct.p99", "fct_slowdown.p99") {
+		cols = append(cols, text(n.Head, n.Text))
 	}
+	b.WriteString(Beside(append(cols, column("status", runs, outcome))).markdown())
 	for _, s := range runs {
 		who := strings.TrimSpace("**" + escaped.Replace(s.Lab) + "** " + escaped.Replace(Point(s.Point)))
 		if first, rest, more := strings.Cut(s.Error, "\n"); first != "" {
@@ -71,11 +65,4 @@ func Markdown(w io.Writer, runs []*record.Summary) error {
 	b.WriteString("\n")
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// marked is the outcome of a run with a mark that is seen from afar.
-func marked(s *record.Summary) string {
-	o := s.Outcome()
-	marks := map[record.Grade]string{record.Good: "✅ ", record.Doubt: "⚠️ ", record.Bad: "❌ "}
-	return marks[o.Grade()] + escaped.Replace(o.String())
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -23,8 +24,9 @@ func Points(w io.Writer, runs []*record.Summary, st Style) error {
 			busy = append(busy, s)
 		}
 	}
+	asWritten := func(text string) string { return text }
 	if len(busy) > 0 {
-		if err := workloads(w, busy, st); err != nil {
+		if err := Columns(w, PointColumns(busy, asWritten), "--json has all", st); err != nil {
 			return err
 		}
 	}
@@ -34,10 +36,192 @@ func Points(w io.Writer, runs []*record.Summary, st Style) error {
 		}
 	}
 	if len(clocked) > 0 {
-		return clockPoints(w, clocked, st)
+		return Beside(clockColumns(clocked)).Write(w, st, "")
 	}
 	return nil
 }
+
+// A PointNumber is a number in the tables of several runs.
+type PointNumber struct {
+	record.Number
+	First bool // of the first collective alone
+	drop  int  // see Column.Drop
+	rare  bool // left out if it is 0 in all runs: few labs have it
+}
+
+// PointNumbers returns the most important numbers of runs, in the order of columns: those of every
+// run, and the medians of what their programs printed. The time of jobs is there if any of the runs
+// has one.
+func PointNumbers(runs []*record.Summary) []PointNumber {
+	numbers := record.Select("fct.p50", "fct.p99", "fct_slowdown.p99", "collective.0.busbw", "rtt.mean",
+		"queue_delay.p99", "ce_marks", "drops", "trims")
+	all := make([]PointNumber, len(numbers))
+	for i, drop := range []int{5, 0, 1, 2, 7, 3, 8, 4, 4} {
+		all[i] = PointNumber{Number: numbers[i], drop: drop}
+	}
+	all[3].First, all[8].rare = true, true
+	if slices.ContainsFunc(runs, func(s *record.Summary) bool { _, is := JobTime(s); return is }) {
+		all = slices.Insert(all, 4, PointNumber{Number: jobTime, drop: 2})
+	}
+	seen := map[string]bool{}
+	for _, s := range runs {
+		for _, m := range s.Metrics {
+			if seen[m.Name] {
+				continue
+			}
+			seen[m.Name] = true
+			all = append(all, PointNumber{Number: record.Number{Head: m.Name, Of: func(s *record.Summary) (float64,
+				error) {
+				i := slices.IndexFunc(s.Metrics, func(o record.Metric) bool { return o.Name == m.Name })
+				if i < 0 {
+					return 0, errNotPrinted
+				}
+				return s.Metrics[i].P50, nil
+			}}})
+		}
+	}
+	return all
+}
+
+var errNotPrinted = errors.New("no program printed it")
+
+// jobTime is the time of a job.
+var jobTime = record.Number{Head: "time", Unit: record.Microseconds, Of: func(s *record.Summary) (float64, error) {
+	if us, is := JobTime(s); is {
+		return us, nil
+	}
+	return 0, errors.New("the run has no job that ended")
+}}
+
+// BusBW returns the bus bandwidth of a run's first collective in Gb/s, or 0 if there is none or it
+// did not finish.
+func BusBW(s *record.Summary) float64 {
+	if len(s.Collectives) == 0 {
+		return 0
+	}
+	return s.Collectives[0].BusBWGbps
+}
+
+// JobTime returns the time in us of a run's first item if that has a label, such as a job of a
+// file, or no bandwidth. is is false for other runs and unfinished jobs.
+func JobTime(s *record.Summary) (us float64, is bool) {
+	if len(s.Collectives) == 0 || BusBW(s) > 0 && s.Collectives[0].Label == "" {
+		return 0, false
+	}
+	us = s.Collectives[0].TimeUS
+	return us, us > 0
+}
+
+// KeyMetrics returns the numbers that identify a run at a glance: the 99th percentile of slowdown,
+// and the bus bandwidth of its first collective, or without a workload the error of its clocks. A
+// missing number is a dash.
+func KeyMetrics(s *record.Summary) (slowdown, busbw string) {
+	key := record.Select("fct_slowdown.p99", "collective.0.busbw", "clock_error.p99")
+	if s.Flows.Count == 0 && s.Clocks.Samples > 0 {
+		return "clocks " + key[2].Text(s), "–"
+	}
+	return key[0].Text(s), key[1].Text(s)
+}
+
+// Incomplete reports whether any run has unfinished flows. Tables then show how many flows
+// finished.
+func Incomplete(runs []*record.Summary) bool {
+	return slices.ContainsFunc(runs, func(s *record.Summary) bool { return s.Flows.Unfinished > 0 })
+}
+
+// column returns a column with a cell for each run.
+func column(name string, runs []*record.Summary, cell func(*record.Summary) Cell) Column {
+	c := Column{Name: name}
+	for _, s := range runs {
+		c.Cells = append(c.Cells, cell(s))
+	}
+	return c
+}
+
+// numberColumn returns a column of a number. If runs have several collectives, it says that the
+// number is of the first.
+func numberColumn(n PointNumber, runs []*record.Summary) Column {
+	c := column(n.Head, runs, func(s *record.Summary) Cell { return Right(n.Text(s)) })
+	if n.First && slices.ContainsFunc(runs, func(s *record.Summary) bool { return len(s.Collectives) > 1 }) {
+		c.Name = "first " + c.Name
+	}
+	c.Drop, c.vary = n.drop, true
+	return c
+}
+
+// PointColumns returns the columns of a table of runs with a workload: their differing settings, as
+// write writes them, their results, and their status. more are further numbers.
+func PointColumns(runs []*record.Summary, write func(string) string, more ...PointNumber) []Column {
+	lab := column("lab", runs, func(s *record.Summary) Cell { return Left(s.Lab) })
+	engine := column("engine", runs, func(s *record.Summary) Cell { return Left(s.Engine) })
+	lab.vary, engine.vary = true, true
+	cols := append([]Column{lab}, swept(runs, write)...)
+	cols = append(cols, engine)
+	numbers := append(PointNumbers(runs), more...)
+	if !slices.ContainsFunc(runs, func(s *record.Summary) bool { return s.Engine != "emu" }) {
+		cols = append(cols, numberColumn(PointNumber{Number: headed("dilation", "dilation"), drop: 6}, runs))
+	}
+	flows := PointNumber{Number: headed("flows", "flows"), drop: 6}
+	flows.Of = func(s *record.Summary) (float64, error) {
+		if s.Flows.Count == 0 {
+			return 0, errors.New("the run has no flows")
+		}
+		return float64(s.Flows.Count), nil
+	}
+	cols = append(cols, numberColumn(flows, runs))
+	if Incomplete(runs) {
+		last := &cols[len(cols)-1]
+		last.Name, last.Drop = "done", 0
+		for i, s := range runs {
+			last.Cells[i] = Right(known(s.Flows.Count > 0, done(s)))
+		}
+	}
+	if slices.ContainsFunc(runs, func(s *record.Summary) bool { return s.Network.Cut > 0 }) {
+		numbers = append(numbers, PointNumber{Number: record.Select("cut")[0], drop: 4})
+	}
+	for _, n := range numbers {
+		if n.rare && !slices.ContainsFunc(runs, func(s *record.Summary) bool { v, _ := n.Shown(s); return v > 0 }) {
+			continue
+		}
+		cols = append(cols, numberColumn(n, runs))
+	}
+	return append(cols, column("status", runs, outcome))
+}
+
+// headed returns a number with another head.
+func headed(name, head string) record.Number {
+	n := record.Select(name)[0]
+	n.Head = head
+	return n
+}
+
+// clockColumns returns the columns of a table of runs with measured clocks.
+func clockColumns(runs []*record.Summary) []Column {
+	text := func(name string, of func(*record.Summary) string) Column {
+		return column(name, runs, func(s *record.Summary) Cell { return Left(of(s)) })
+	}
+	cols := []Column{text("lab", func(s *record.Summary) string { return s.Lab }),
+		text("point", func(s *record.Summary) string { return Point(s.Point) }),
+		text("engine", func(s *record.Summary) string { return s.Engine }),
+		text("clocks", func(s *record.Summary) string { return s.Clocks.Sync })}
+	for _, n := range record.Select("clock_error.p50", "clock_error.p99", "clock_error.max", "clock_converged",
+		"clock_bound.p50", "clock_coverage", "clock_share") {
+		c := numberColumn(PointNumber{Number: n}, runs)
+		for i, s := range runs {
+			if n.Name == "clock_converged" && s.Clocks.ConvergedUS == nil {
+				c.Cells[i].Text = "no"
+			}
+		}
+		cols = append(cols, c)
+	}
+	return append(cols, column("status", runs, outcome))
+}
+
+// Outcome says in a word or two how a run ended.
+func Outcome(s *record.Summary) string { return s.Outcome().String() }
+
+// outcome returns the last cell of a row: in a word or two how the run ended.
+func outcome(s *record.Summary) Cell { return Result(Outcome(s), s.Outcome().Grade()) }
 
 // Modules writes a line for each congestion control that is a module, if runs have one.
 func Modules(w io.Writer, runs []*record.Summary) error {
@@ -73,182 +257,102 @@ func Across(w io.Writer, judged []*record.Summary, st Style) error {
 		if _, err := fmt.Fprintf(w, "\n%s\n", st.paint(bold, s.Lab)); err != nil {
 			return err
 		}
-		if err := expectations(s).write(w, st, "  "); err != nil {
+		if err := Expectations(s.Expect).Write(w, st, "  "); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// gradeColours are the colours of outcomes.
-var gradeColours = map[record.Grade]colour{record.Good: green, record.Doubt: yellow, record.Bad: red}
-
-// outcome returns the last column: in a word or two how the run ended.
-func outcome(s *record.Summary) cell {
-	o := s.Outcome()
-	return cell{text: o.String(), colour: gradeColours[o.Grade()]}
-}
-
 // Compare writes one lab in two engines side by side, with the difference of the second from the
-// first.
+// first. A number that neither has is left out.
 func Compare(w io.Writer, a, b *record.Summary, st Style) error {
-	var g grid
-	g.row(header(strings.TrimSpace(a.Lab+" "+Point(a.Point))), header(column(a)), header(column(b)),
-		header("difference"))
-	for _, r := range comparison(a, b) {
-		c := right("")
-		if !math.IsNaN(r.share) {
-			c = right(units.FormatChange(r.share))
-			if math.Abs(r.share) > 0.10 {
-				c.colour = yellow
+	t := Table{Head: []string{strings.TrimSpace(a.Lab + " " + Point(a.Point)), side(a), side(b), "difference"}}
+	for _, n := range sideNumbers(a, b) {
+		x, inA := n.Shown(a)
+		y, inB := n.Shown(b)
+		if !inA && !inB {
+			continue
+		}
+		c := Right("")
+		if inA && inB && x != 0 {
+			share := (y - x) / x
+			if c.Text = units.FormatChange(share); math.Abs(share) > 0.10 {
+				c.Mark = MarkDoubt
 			}
 		}
-		g.row(left(r.name), right(known(!math.IsNaN(r.a), r.text(r.a))), right(known(!math.IsNaN(r.b), r.text(r.b))), c)
+		t.Add(Left(n.Label), Right(n.Text(a)), Right(n.Text(b)), c)
 	}
-	return g.write(w, st, "")
+	return t.Write(w, st, "")
 }
 
-// column names a side of a comparison: its engine, and how far to trust it.
-func column(s *record.Summary) string {
+// side names a side of a comparison: its engine, and how far to trust it.
+func side(s *record.Summary) string {
 	if s.Fidelity == nil {
 		return s.Engine
 	}
 	return fmt.Sprintf("%s (fidelity %s)", s.Engine, s.Fidelity.Verdict)
 }
 
-type difference struct {
-	name  string
-	a, b  float64 // in microseconds, or as text has them; NaN without a value
-	share float64 // (b - a) / a; NaN if a is 0 or a value is missing
-	text  func(float64) string
-}
-
-func comparison(a, b *record.Summary) []difference {
-	var out []difference
-	as := func(text func(float64) string, name string, x, y float64) {
-		share := math.NaN()
-		if x != 0 {
-			share = (y - x) / x
-		}
-		out = append(out, difference{name, x, y, share, text})
-	}
-	add := func(name string, x, y float64) { as(micros, name, x, y) }
-	counted := func(path string, value func(*record.Network) int64, text func(int64) string, name string) {
-		of := func(s *record.Summary) float64 {
-			if s.Network.Packets == 0 || s.Lacks(path) != "" {
-				return math.NaN()
-			}
-			return float64(value(&s.Network))
-		}
-		as(func(v float64) string { return text(int64(v)) }, name, of(a), of(b))
-	}
-	for _, d := range []struct {
-		name string
-		a, b record.Quantiles
-	}{
-		{"flow completion", only(complete(a), a, "flows.fct_us", a.Flows.FCT),
-			only(complete(b), b, "flows.fct_us", b.Flows.FCT)},
-		{"round trip", only(answered(a), a, "rtt_us", a.RTT), only(answered(b), b, "rtt_us", b.RTT)},
-		{"switch queues", only(delivered(a), a, "network.queue_delay_us", a.Network.QueueDelay),
-			only(delivered(b), b, "network.queue_delay_us", b.Network.QueueDelay)},
-	} {
-		add(d.name+" mean", d.a.Mean, d.b.Mean)
-		add(d.name+" p50", d.a.P50, d.b.P50)
-		add(d.name+" p99", d.a.P99, d.b.P99)
-	}
-	counted("network.max_queue_bytes", func(n *record.Network) int64 { return n.MaxQueue }, size, "largest queue")
-	counted("network.ce_marks", func(n *record.Network) int64 { return n.CEMarks }, units.Count, "CE marks")
-	counted("network.drops", func(n *record.Network) int64 { return n.Drops }, units.Count, "drops")
-	if a.Clocks.Samples > 0 && b.Clocks.Samples > 0 {
-		x, y := only(true, a, "clocks.error_ns", a.Clocks.Error), only(true, b, "clocks.error_ns", b.Clocks.Error)
-		add("clock error p50", x.P50/1e3, y.P50/1e3)
-		add("clock error p99", x.P99/1e3, y.P99/1e3)
-	}
+// sideNumbers returns the numbers of two runs of one lab that Compare shows.
+func sideNumbers(a, b *record.Summary) []record.Number {
+	all := record.Select("fct.mean", "fct.p50", "fct.p99", "rtt.mean", "rtt.p50", "rtt.p99", "queue_delay.mean",
+		"queue_delay.p50", "queue_delay.p99", "max_queue", "ce_marks", "drops", "clock_error.p50", "clock_error.p99")
 	for i := range min(len(a.Collectives), len(b.Collectives)) {
-		add(fmt.Sprintf("%s %d", a.Collectives[i].Name, i), positive(a.Collectives[i].TimeUS),
-			positive(b.Collectives[i].TimeUS))
+		n := record.Select(fmt.Sprintf("collective.%d.time", i))[0]
+		n.Label = fmt.Sprintf("%s %d", a.Collectives[i].Name, i)
+		all = append(all, n)
 	}
-	return out
-}
-
-// only returns q, the field at a path of a summary, without the numbers that have no value; without
-// any if not is.
-func only(is bool, s *record.Summary, path string, q record.Quantiles) record.Quantiles {
-	value := func(part string, v float64) float64 {
-		if is && s.Lacks(path+part) == "" {
-			return v
-		}
-		return math.NaN()
-	}
-	return record.Quantiles{Mean: value(".mean", q.Mean), P50: value(".p50", q.P50), P99: value(".p99", q.P99),
-		Max: value(".max", q.Max)}
-}
-
-// positive returns v, or NaN for a time that was not measured.
-func positive(v float64) float64 {
-	if v > 0 {
-		return v
-	}
-	return math.NaN()
-}
-
-// Misses writes Reasons below the table of several runs. Without any it writes nothing.
-func Misses(w io.Writer, runs []*record.Summary, st Style) error {
-	var g grid
-	for _, row := range Reasons(runs) {
-		cells := []cell{{text: row.Cells[0], colour: red}}
-		for _, text := range row.Cells[1:] {
-			cells = append(cells, left(text))
-		}
-		g.row(cells...)
-	}
-	if len(g.rows) == 0 {
-		return nil
-	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return err
-	}
-	return g.write(w, st, "")
-}
-
-// A Reason is a row of Reasons.
-type Reason struct {
-	Cells []string
-	Grade record.Grade // of the outcome
-	Run   string       // directory of the first run that the row is about; empty: it has none
+	return all
 }
 
 // Reasons lists, each once, why runs failed and which expectations they missed: the outcome, the
 // runs, and what happened. Further lines of a reason begin with empty cells. Rows of expectations
-// have a fourth cell with the value found.
-func Reasons(runs []*record.Summary) (rows []Reason) {
+// have a fourth cell with the value found. link returns the address of a run's report.
+func Reasons(runs []*record.Summary, link func(run string) string) (t Table) {
 	type reason struct{ status, text string }
 	names := map[reason][]string{}
+	name := func(s *record.Summary) string { return strings.TrimSpace(s.Lab + " " + Point(s.Point)) }
 	for _, s := range runs {
 		why := reason{s.Status, s.Error}
-		names[why] = append(names[why], strings.TrimSpace(s.Lab+" "+Point(s.Point)))
+		names[why] = append(names[why], name(s))
+	}
+	add := func(s *record.Summary, result Cell, who string, texts ...string) {
+		about := Left(who)
+		if who != "" && s.Run != "" {
+			about.Link = link(s.Run)
+		}
+		row := []Cell{result, about}
+		for _, text := range texts {
+			row = append(row, Left(text))
+		}
+		t.Add(row...)
 	}
 	for _, s := range runs {
 		why := reason{s.Status, s.Error}
 		if s.Error != "" && names[why] != nil {
-			status, who := s.Status, some(names[why])
+			result, who := Result(s.Status, s.Outcome().Grade()), some(names[why])
 			for line := range strings.SplitSeq(s.Error, "\n") {
 				if who != "" {
 					line = units.Spaced(line) // the others may have values for a lab
 				}
-				rows = append(rows, Reason{[]string{status, who, line}, s.Outcome().Grade(), s.Run})
-				status, who = "", ""
+				add(s, result, who, line)
+				result, who = Cell{}, ""
 			}
 			names[why] = nil
 		}
 		for _, e := range s.Expect {
 			if e.Missed() {
-				cells := []string{"missed", strings.TrimSpace(s.Lab + " " + Point(s.Point)), e.That, Found(e)}
-				rows = append(rows, Reason{cells, record.Bad, s.Run})
+				add(s, Result("missed", record.Bad), name(s), e.That, Found(e))
 			}
 		}
 	}
-	return rows
+	return t
+}
+
+// Misses writes Reasons below the table of several runs. Without any it writes nothing.
+func Misses(w io.Writer, runs []*record.Summary, st Style) error {
+	return Reasons(runs, func(string) string { return "" }).Below(w, st, "")
 }
 
 // some names the first of several runs and counts the others.

@@ -38,7 +38,7 @@ func TestSideBySide(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"lab": "one two three", "all-reduce of 4": "30 us –", "flow completion, mean": "10 us 11 us", "CE marks": "7 –",
-		"drops": "0 0", "largest queue": "4 KB at least 4 KB", "time in queues, p99": "2 us 2 us", "fidelity": "– ok",
+		"drops": "0 0", "largest queue": "4 KB at least 4 KB", "queueing, p99": "2 us 2 us", "fidelity": "– ok",
 		"dilation": "– 2900", "wall time": "2 s 2 s", "outcome": "ok ok",
 	} {
 		if got := strings.Join(rows[name], " "); got != want && !strings.HasPrefix(got, want+" ") {

@@ -18,8 +18,8 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if _, err := fmt.Fprintf(w, "%s  %s\n", st.paint(bold, title(s)), verdict(s, st)); err != nil {
 		return err
 	}
-	var g grid
-	add := func(name string, text string) { g.row(header(name), left(text)) }
+	facts := Table{}
+	add := func(name string, text string) { facts.Add(Row(name), Left(text)) }
 	for i, line := range strings.Split(s.Error, "\n") {
 		switch {
 		case line == "":
@@ -36,52 +36,15 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 		add("output", text)
 	}
 	if s.Flows.Count == 0 && s.Error != "" && len(s.Programs) == 0 {
-		return g.write(w, st, "  ") // the run never began: all else is zero
+		return facts.Write(w, st, "  ") // the run never began: all else is zero
 	}
-	if s.Flows.Count > 0 || s.Clocks.Samples == 0 && len(s.Programs) == 0 {
-		add("flows", Flows(s))
-	}
-	if m := s.Module; m != nil {
-		add("module", moduleText(m))
-	}
-	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)),
-		micros(s.WallS*1e6)))
-	n := s.Network
-	add("network", Packets(s))
-	if text := Links(&n); text != "" {
-		add("links", text)
-	}
-	if k := s.LinkCheck; k != nil {
-		add("measured", LinkCheck(k))
-	}
-	if text := Trimming(&n); text != "" {
-		add("trimming", text)
-	}
-	if a := n.After; a != nil {
-		add("from", fmt.Sprintf("%s on: %s, largest queue %s; other counts and completion times are of the "+
-			"whole run",
-			micros(a.FromUS), plural.Count(int(a.Drops), "drop"),
-			known(s.Lacks("network.after.max_queue_bytes") == "", size(a.MaxQueue))))
-	}
-	if s.Unadjusted {
-		add("control", "congestion control changed no window and no rate")
-	}
-	if s.Memo != nil {
-		add("memo", Memo(s.Memo))
-	}
-	if text := synchronization(&s.Clocks); text != "" {
-		add("clocks", text)
-	}
-	if r := s.Rates; r != nil {
-		add("rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s, from %s to %s",
-			gbps(r.TotalGbps), r.Conns,
-			gbps(r.MinGbps), gbps(r.MaxGbps), units.Number(r.Jain), micros(r.FromUS), micros(r.UntilUS)))
+	for _, f := range Facts(s) {
+		add(f[0], f[1])
 	}
 	for _, row := range Trust(s) {
-		if row[0] == advice {
-			g.row(cell{text: advice, colour: yellow}, left(row[1]))
-		} else {
-			add(row[0], row[1])
+		add(row.Name, row.Text)
+		if row.Advice {
+			facts.Rows[len(facts.Rows)-1][0].Mark = MarkDoubt
 		}
 	}
 	if s.Retry != nil {
@@ -93,21 +56,58 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	for _, text := range s.Warnings {
 		add("warning", units.Spaced(text))
 	}
-	if err := g.write(w, st, "  "); err != nil {
+	if err := facts.Write(w, st, "  "); err != nil {
 		return err
 	}
-	for _, part := range []func(*record.Summary) *grid{distributions, collectives, programs, metrics, clocks, stability,
-		expectations} {
-		if g := part(s); g != nil {
-			if _, err := io.WriteString(w, "\n"); err != nil {
-				return err
-			}
-			if err := g.write(w, st, "  "); err != nil {
-				return err
-			}
+	for _, t := range []Table{Distributions(s, maxCompletions), Collectives(s, maxCollectives), Programs(s), Metrics(s),
+		Clocks(s), Stability(s), Expectations(s.Expect)} {
+		if err := t.Below(w, st, "  "); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// Facts lists in words what a run did, as pairs of a name and a text: what no table has.
+func Facts(s *record.Summary) (all [][2]string) {
+	add := func(name, text string) {
+		if text != "" {
+			all = append(all, [2]string{name, text})
+		}
+	}
+	if s.Flows.Count > 0 || s.Clocks.Samples == 0 && len(s.Programs) == 0 {
+		add("flows", Flows(s))
+	}
+	if m := s.Module; m != nil {
+		add("module", moduleText(m))
+	}
+	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)),
+		micros(s.WallS*1e6)))
+	n := &s.Network
+	add("network", packets(s))
+	add("links", links(n))
+	if k := s.LinkCheck; k != nil {
+		add("measured", LinkCheck(k))
+	}
+	add("trimming", trimming(n))
+	if a := n.After; a != nil {
+		add("from", fmt.Sprintf("%s on: %s, largest queue %s; other counts and completion times are of the "+
+			"whole run", micros(a.FromUS), plural.Count(int(a.Drops), "drop"),
+			record.Select("max_queue_after")[0].Text(s)))
+	}
+	if s.Unadjusted {
+		add("control", "congestion control changed no window and no rate")
+	}
+	if s.Memo != nil {
+		add("memo", Memo(s.Memo))
+	}
+	add("clocks", synchronization(&s.Clocks))
+	if r := s.Rates; r != nil {
+		add("rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s, from %s to %s",
+			gbps(r.TotalGbps), r.Conns,
+			gbps(r.MinGbps), gbps(r.MaxGbps), units.Number(r.Jain), micros(r.FromUS), micros(r.UntilUS)))
+	}
+	return all
 }
 
 // Flows says how many of the started messages finished. Others may have waited for one that did
@@ -123,22 +123,25 @@ func Flows(s *record.Summary) string {
 	return fmt.Sprintf("%s done of %s, %s", units.Count(s.Flows.Count-s.Flows.Unfinished), started, size(s.Flows.Bytes))
 }
 
-// advice names what to do about a fidelity that is not ok.
-const advice = "advice"
+// A TrustRow is a row of Trust.
+type TrustRow struct {
+	Name, Text string
+	Advice     bool // it says what to do about a fidelity that is not ok
+}
 
 // Trust lists how far the numbers of an emulated run can be trusted: its fidelity, further reasons
 // without a name, and what to do. It is empty for a simulation.
-func Trust(s *record.Summary) (rows [][2]string) {
+func Trust(s *record.Summary) (rows []TrustRow) {
 	f := s.Fidelity
 	if f == nil {
 		return nil
 	}
-	rows = append(rows, [2]string{"fidelity", Fidelity(s)})
+	rows = append(rows, TrustRow{Name: "fidelity", Text: Fidelity(s)})
 	for _, r := range f.Reasons {
-		rows = append(rows, [2]string{"", units.Spaced(r)})
+		rows = append(rows, TrustRow{Text: units.Spaced(r)})
 	}
 	if f.Advice != "" {
-		rows = append(rows, [2]string{advice, units.Spaced(f.Advice)})
+		rows = append(rows, TrustRow{Name: "advice", Text: units.Spaced(f.Advice), Advice: true})
 	}
 	return rows
 }
@@ -176,9 +179,8 @@ func Fidelity(s *record.Summary) string {
 			text += fmt.Sprintf("; 1 %% of round trips may be more than %s late, so p99 and maxima need --twice",
 				micros(f.RoundTripP99NS/1e3))
 		}
-		late, mean := f.LatenessP99NS/1e3, s.Network.QueueDelay.Mean
-		known := delivered(s) && s.Lacks("network.queue_delay_us.mean") == ""
-		if f.Verdict == record.OK && known && late > record.OKLateness*mean {
+		late, mean := f.LatenessP99NS/1e3, record.Select("queue_delay.mean")[0].Value(s)
+		if f.Verdict == record.OK && late > record.OKLateness*mean { // not if the mean is not known
 			text += fmt.Sprintf("; the mean time in switch queues is %s, so queues and marks need --twice",
 				micros(mean))
 		}
@@ -296,9 +298,9 @@ func Skipped(n int) string { return plural.Count(n, "expectation") + " skipped" 
 // Missed counts the missed expectations.
 func Missed(s *record.Summary) int { return s.Outcome().Missed }
 
-// Links says how often and how long links were paused, and what they lost. It is empty if nothing
+// links says how often and how long links were paused, and what they lost. It is empty if nothing
 // happened.
-func Links(n *record.Network) string {
+func links(n *record.Network) string {
 	var parts []string
 	add := func(count int64, what string) {
 		if count > 0 {
@@ -330,9 +332,9 @@ func LinkCheck(k *record.LinkCheck) string {
 	return text + fmt.Sprintf(", %s of %s probes lost", units.Count(k.Lost), units.Count(k.Probes))
 }
 
-// Trimming returns in words what trimming switches and receivers that grant credit did; "" if there
+// trimming returns in words what trimming switches and receivers that grant credit did; "" if there
 // were none.
-func Trimming(n *record.Network) string {
+func trimming(n *record.Network) string {
 	var parts []string
 	if n.Trims > 0 {
 		parts = append(parts, fmt.Sprintf("%s packets cut to their headers, which took away %s",
@@ -344,35 +346,43 @@ func Trimming(n *record.Network) string {
 	return strings.Join(parts, ", ")
 }
 
-// distributions returns the grid of everything with a mean and quantiles, or nil if nothing was
-// sent.
-func distributions(s *record.Summary) *grid {
+// Distributions returns the table of everything with a mean and quantiles, without rows if nothing
+// was sent. It has the completion times of each item of the workload if there are at most most.
+func Distributions(s *record.Summary, most int) Table {
+	t := Table{Head: []string{"", "mean", "p50", "p99", "max"}}
 	if s.Flows.Count == 0 {
-		return nil
+		return t
 	}
-	g := &grid{}
-	g.row(header(""), header("mean"), header("p50"), header("p99"), header("max"))
-	add := func(name, path string, q record.Quantiles, is bool, write func(float64) string) {
-		value := func(part string, v float64) cell { return right(known(is, Value(s, path+part, write(v)))) }
-		g.row(header(name), value(".mean", q.Mean), value(".p50", q.P50), value(".p99", q.P99), value(".max", q.Max))
+	// The quantiles of flows are those of the ones that finished.
+	finished := func(name, path string, q record.Quantiles, is bool, write func(float64) string, note string) {
+		value := func(part string, v float64) Cell { return Right(known(is && s.Lacks(path+part) == "", write(v))) }
+		t.Add(Row(name), value(".mean", q.Mean), value(".p50", q.P50), value(".p99", q.P99), value(".max", q.Max),
+			Left(note))
 	}
-	add("flow completion", "flows.fct_us", s.Flows.FCT, ended(s), micros)
+	measured := func(name, distribution, note string) {
+		row := []Cell{Row(name)}
+		for _, n := range record.Select(quantiles(distribution)...) {
+			row = append(row, Right(n.Text(s)))
+		}
+		t.Add(append(row, Left(note))...)
+	}
+	some := "" // of the flows
 	if ended(s) && s.Flows.Unfinished > 0 {
-		g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left(done(s)+" flows"))
+		some = done(s) + " flows"
 	}
-	if all := Completions(s); len(all) <= maxCompletions {
+	finished("flow completion", "flows.fct_us", s.Flows.FCT, ended(s), micros, some)
+	if all := Completions(s); len(all) <= most {
 		for _, c := range all {
-			add("  of "+c.Name, "", *c.FCT, true, micros)
+			finished("  of "+c.Name, "", *c.FCT, true, micros, "")
 		}
 	}
-	add("slowdown", "flows.slowdown", s.Flows.Slowdown, ended(s), units.Number)
-	add("round trip", "rtt_us", s.RTT, answered(s), micros)
-	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)+" (longest path)"))
-	add("switch queues", "network.queue_delay_us", s.Network.QueueDelay, delivered(s), micros)
-	if q := s.Network.QueueEventDelay; q != nil {
-		add("queue events", "network.queue_event_delay_us", *q, true, micros)
+	finished("slowdown", "flows.slowdown", s.Flows.Slowdown, ended(s), units.Number, "")
+	measured("round trip", "rtt", "base "+micros(s.BaseRTTUS)+" (longest path)")
+	measured("queueing", "queue_delay", "")
+	if s.Network.QueueEventDelay != nil {
+		measured("queue events", "queue_event_delay", "")
 	}
-	return g
+	return t
 }
 
 // maxCompletions is the number of workload items up to which the terminal shows the completion
@@ -391,23 +401,22 @@ func Completions(s *record.Summary) (all []record.Collective) {
 	return all
 }
 
-// collectives returns the grid of the workload's items, or nil without any.
-func collectives(s *record.Summary) *grid {
+// Collectives returns the table of the workload's items. Beyond most, those that differ only in
+// size and group share a row.
+func Collectives(s *record.Summary, most int) (t Table) {
 	if len(s.Collectives) == 0 {
-		return nil
+		return t
 	}
-	g := &grid{}
 	repeats := slices.ContainsFunc(s.Collectives, func(c record.Collective) bool { return c.Repeat > 1 })
-	head := []cell{header("collective"), header("algorithm"), header("ranks"), header("size"), header("repeat")}
+	t.Head = []string{"collective", "algorithm", "ranks", "size", "repeat"}
 	if repeats {
-		head = append(head, header("time, mean"), header("max"))
+		t.Head = append(t.Head, "time, mean", "max")
 	} else {
-		head = append(head, header("time"))
+		t.Head = append(t.Head, "time")
 	}
-	g.row(append(head, header("algbw"), header("busbw"), header("checked"), header("wrong"))...)
+	t.Head = append(t.Head, "algbw", "busbw", "checked", "wrong")
 	names := s.CollectiveNames()
-	rows := joined(s.Collectives)
-	for _, row := range rows {
+	for _, row := range joined(s.Collectives, most) {
 		first := s.Collectives[row[0]]
 		name := names[row[0]]
 		if len(row) > 1 {
@@ -422,34 +431,34 @@ func collectives(s *record.Summary) *grid {
 		}
 		done := !slices.ContainsFunc(all, func(c record.Collective) bool { return c.TimeUS <= 0 })
 		sized := done && first.Bytes > 0 // a job that only calls collectives has no bytes of its own
-		bad := right(known(checked > 0, units.Count(wrong)))
+		bad := Right(known(checked > 0, units.Count(wrong)))
 		if wrong > 0 {
-			bad.colour = red
+			bad.Mark = MarkBad
 		}
-		cells := []cell{left(name), left(first.Algorithm), right(ranks(first)),
-			right(span(all, func(c record.Collective) float64 { return float64(c.Bytes) },
+		cells := []Cell{Left(name), Left(first.Algorithm), Right(ranks(first)),
+			Right(span(all, func(c record.Collective) float64 { return float64(c.Bytes) },
 				func(n float64) string { return size(int64(n)) })),
-			right(units.Count(int64(repeat))),
-			right(known(done, span(all, func(c record.Collective) float64 { return c.TimeUS }, micros)))}
+			Right(units.Count(int64(repeat))),
+			Right(known(done, span(all, func(c record.Collective) float64 { return c.TimeUS }, micros)))}
 		if repeats {
 			timed := !slices.ContainsFunc(all, func(c record.Collective) bool { return c.Longest() <= 0 })
-			cells = append(cells, right(known(timed, span(all, record.Collective.Longest, micros))))
+			cells = append(cells, Right(known(timed, span(all, record.Collective.Longest, micros))))
 		}
-		g.row(append(cells,
-			right(known(sized, span(all, func(c record.Collective) float64 { return c.AlgBWGbps }, gbps))),
-			right(known(sized, span(all, func(c record.Collective) float64 { return c.BusBWGbps }, gbps))),
-			right(Checked(checked, alike)), bad)...)
+		t.Add(append(cells,
+			Right(known(sized, span(all, func(c record.Collective) float64 { return c.AlgBWGbps }, gbps))),
+			Right(known(sized, span(all, func(c record.Collective) float64 { return c.BusBWGbps }, gbps))),
+			Right(Checked(checked, alike)), bad)...)
 	}
-	return g
+	return t
 }
 
 // maxCollectives is the number of collectives up to which the terminal has a row for each. The
 // report and summary.json have all.
 const maxCollectives = 20
 
-// joined returns the rows of a table of collectives, as indexes. Beyond maxCollectives, those that
-// differ only in size and group share a row.
-func joined(all []record.Collective) (rows [][]int) {
+// joined returns the rows of a table of collectives, as indexes. Beyond most, those that differ
+// only in size and group share a row.
+func joined(all []record.Collective, most int) (rows [][]int) {
 	type kind struct {
 		name, algorithm string
 		ranks, groups   int
@@ -458,7 +467,7 @@ func joined(all []record.Collective) (rows [][]int) {
 	for i, c := range all {
 		k := kind{c.Name, c.Algorithm, c.Ranks, c.Groups}
 		row, ok := at[k]
-		if !ok || len(all) <= maxCollectives {
+		if !ok || len(all) <= most {
 			at[k] = len(rows)
 			rows = append(rows, []int{i})
 			continue
@@ -498,9 +507,9 @@ func Got(e record.Expect) string {
 	case e.Word != "":
 		return e.Word
 	case e.Want == nil:
-		return side(e.Got, e.Unit)
+		return sideText(e.Got, e.Unit)
 	}
-	return side(e.Got, e.Unit) + ", and " + rightSide(e.That) + " is " + side(*e.Want, e.Unit)
+	return sideText(e.Got, e.Unit) + ", and " + rightSide(e.That) + " is " + sideText(*e.Want, e.Unit)
 }
 
 // rightSide returns the right side of a comparison, whose selections in brackets have = too.
@@ -521,9 +530,9 @@ func rightSide(text string) string {
 	return "the right side"
 }
 
-// side formats one side of an expectation.
-func side(v float64, unit string) string {
-	if unit == "bool" {
+// sideText formats one side of an expectation.
+func sideText(v float64, unit string) string {
+	if record.Unit(unit) == record.Truth {
 		return strconv.FormatBool(v != 0)
 	}
 	return units.Shown(v, unit)
@@ -542,23 +551,20 @@ func Found(e record.Expect) string {
 	return found
 }
 
-// expectations returns the grid of the expect section, or nil without one.
-func expectations(s *record.Summary) *grid {
-	if len(s.Expect) == 0 {
-		return nil
-	}
-	g := &grid{}
-	for _, e := range s.Expect {
+// Expectations returns the table of expectations, without a head: the result of each, its text, and
+// what was found.
+func Expectations(all []record.Expect) (t Table) {
+	for _, e := range all {
+		word, found := "missed", Found(e)
 		switch {
 		case e.OK:
-			g.row(cell{text: "met", colour: gradeColours[e.Grade()]}, left(e.That), left(Found(e)))
+			word = "met"
 		case e.Skipped:
-			g.row(cell{text: "skipped", colour: yellow}, left(e.That), left(e.Note))
-		default:
-			g.row(cell{text: "missed", colour: red}, left(e.That), left(Found(e)))
+			word, found = "skipped", e.Note
 		}
+		t.Add(Result(word, e.Grade()), Left(e.That), Left(found))
 	}
-	return g
+	return t
 }
 
 // Memo tells what became of the steps of a simulated workload.

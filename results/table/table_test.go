@@ -257,16 +257,16 @@ func TestCollectivesShareARow(t *testing.T) {
 		s.Collectives = append(s.Collectives, record.Collective{Name: "all-reduce", Label: fmt.Sprint("tp", i), Algorithm: "ring", Ranks: 8,
 			Bytes: int64(1000 + i%2*1000), Repeat: 2, TimeUS: float64(1 + i), AlgBWGbps: 5, BusBWGbps: 8, Checked: 10})
 	}
-	if rows := joined(s.Collectives); len(rows) != 2 || len(rows[1]) != 30 {
+	if rows := joined(s.Collectives, maxCollectives); len(rows) != 2 || len(rows[1]) != 30 {
 		t.Errorf("%v", rows)
 	}
-	if rows := joined(s.Collectives[:maxCollectives]); len(rows) != maxCollectives {
+	if rows := joined(s.Collectives[:maxCollectives], maxCollectives); len(rows) != maxCollectives {
 		t.Errorf("%v", rows)
 	}
-	row := collectives(s).rows[2]
+	row := Collectives(s, maxCollectives).Rows[1]
 	var got []string
 	for _, c := range row {
-		got = append(got, c.text)
+		got = append(got, c.Text)
 	}
 	want := "all-reduce, 30 sizes or groups|ring|8|1 KB–2 KB|60|1 us–30 us|–|5 Gb/s|8 Gb/s|300|0"
 	if strings.Join(got, "|") != want {
@@ -277,16 +277,16 @@ func TestCollectivesShareARow(t *testing.T) {
 // A text has a colour by what it stands for: a lab, a host or a value may be called as a result is.
 func TestWordsHaveNoColour(t *testing.T) {
 	words := []string{"ok", "pass", "fail", "failed", "missed 1 of 2", "skipped", "running", "damaged", "unverified", "interrupted"}
-	var rows [][]string
+	table := Table{Head: []string{"setting", "result"}}
+	lab := Column{Name: "lab"}
 	for _, word := range words {
-		rows = append(rows, []string{word, word})
+		table.Texts(word, word)
+		lab.Cells = append(lab.Cells, Left(word))
 	}
-	results := Results{Column: 1}
-	results.Set(0, record.Good)
-	results.Set(2, record.Bad)
+	table.Rows[0][1].Mark, table.Rows[2][1].Mark = MarkGood, MarkBad
 	st := Style{Colour: true}
 	var out strings.Builder
-	if err := Rows(&out, []string{"setting", "result"}, rows, results, st); err != nil {
+	if err := table.Write(&out, st, ""); err != nil {
 		t.Fatal(err)
 	}
 	want := st.paint(green, "ok") + st.paint(red, "fail")
@@ -300,7 +300,7 @@ func TestWordsHaveNoColour(t *testing.T) {
 		t.Errorf("%q is coloured, want %q in\n%s", got, want, out.String())
 	}
 	out.Reset()
-	if err := Columns(&out, []Column{{Name: "lab", Cells: words}}, "", st); err != nil || strings.Count(out.String(), "\x1b") != 2 {
+	if err := Columns(&out, []Column{lab}, "", st); err != nil || strings.Count(out.String(), "\x1b") != 2 {
 		t.Errorf("%v: more than the header is coloured in\n%q", err, out.String())
 	}
 }

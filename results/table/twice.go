@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
+	"slices"
 	"strings"
 
 	"weft/results/record"
@@ -20,26 +20,35 @@ var twiceNumbers = []string{"fct.mean", "fct.p50", "fct.p99", "fct_slowdown.p99"
 	"queue_delay.mean", "queue_delay.p50", "queue_delay.p99", "max_queue", "ce_marks", "drops", "retransmits",
 	"timeouts"}
 
-// moved is a number of two runs.
-type moved struct {
-	name          string
-	before, after float64
-	write         func(float64) string
-}
-
 // Twice writes how much each number of a run differs from that of the same run at another dilation.
 // Two runs do not tell whether the dilation moved a number: runs of one dilation vary too.
 func Twice(w io.Writer, first, second *record.Summary, st Style) error {
-	var rows []moved
+	t := Table{Head: []string{"number", "at dilation " + units.Number(first.Dilation),
+		"at " + units.Number(second.Dilation), "moved"}}
+	most := 0.0
+	var unsure []string
 	add := func(name string, before, after float64, write func(float64) string) {
-		rows = append(rows, moved{name, before, after, write})
-	}
-	for i, c := range first.Collectives {
-		if i < len(second.Collectives) && c.TimeUS > 0 && second.Collectives[i].TimeUS > 0 {
-			add("collective."+strconv.Itoa(i)+".time", c.TimeUS, second.Collectives[i].TimeUS, micros)
+		text := "–"
+		switch {
+		case before != 0:
+			share := after/before - 1
+			most = max(most, math.Abs(share))
+			if math.Abs(share) > record.OKLateness {
+				unsure = append(unsure, name)
+			}
+			text = units.FormatChange(share)
+		case after == 0:
+			text = units.FormatChange(0)
+		default:
+			unsure = append(unsure, name)
 		}
+		t.Add(Left(name), Right(write(before)), Right(write(after)), Right(text))
 	}
-	for _, n := range record.Select(twiceNumbers...) {
+	names := twiceNumbers
+	for i := range slices.Backward(first.Collectives) {
+		names = append([]string{fmt.Sprintf("collective.%d.time", i)}, names...)
+	}
+	for _, n := range record.Select(names...) {
 		before, after := n.Value(first), n.Value(second)
 		if !math.IsNaN(before) && !math.IsNaN(after) && (before != 0 || after != 0) {
 			add(n.Name, before, after, n.Format)
@@ -60,32 +69,11 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 			}
 		}
 	}
-	var g grid
-	g.row(header("number"), header("at dilation "+units.Number(first.Dilation)),
-		header("at "+units.Number(second.Dilation)), header("moved"))
-	most := 0.0
-	var unsure []string
-	for _, r := range rows {
-		text := cell{text: "–", right: true}
-		if r.before != 0 {
-			share := r.after/r.before - 1
-			most = max(most, math.Abs(share))
-			if math.Abs(share) > record.OKLateness {
-				unsure = append(unsure, r.name)
-			}
-			text = cell{text: units.FormatChange(share), right: true}
-		} else if r.after == 0 {
-			text = cell{text: "+0.0 %", right: true}
-		} else {
-			unsure = append(unsure, r.name)
-		}
-		g.row(left(r.name), right(r.write(r.before)), right(r.write(r.after)), text)
-	}
-	if len(rows) == 0 {
+	if len(t.Rows) == 0 {
 		_, err := fmt.Fprintln(w, "no number to compare: programs printed none, and no collective ended")
 		return err
 	}
-	if err := g.write(w, st, "  "); err != nil {
+	if err := t.Write(w, st, "  "); err != nil {
 		return err
 	}
 	largest := strings.TrimPrefix(units.FormatChange(most), "+")

@@ -15,22 +15,17 @@ const maxWarnings = 12
 
 // Warnings writes Warned below the table of several runs. Without any it writes nothing.
 func Warnings(w io.Writer, runs []*record.Summary, st Style) error {
-	var g grid
-	for _, row := range Warned(runs) {
-		g.row(cell{text: "warning", colour: yellow}, left(row[0]), left(units.Spaced(row[1])))
+	var t Table
+	for _, row := range Warned(runs).Rows {
+		t.Add(append([]Cell{{Text: "warning", Mark: MarkDoubt}}, row...)...)
 	}
-	if len(g.rows) == 0 {
-		return nil
-	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return err
-	}
-	return g.write(w, st, "")
+	return t.Below(w, st, "")
 }
 
 // Warned lists the warnings of several runs, each once, with the runs it is about. Reasons why a
 // fidelity is not ok are among them, with advice.
-func Warned(runs []*record.Summary) (rows [][2]string) {
+func Warned(runs []*record.Summary) Table {
+	t := Table{Head: []string{"runs", "warning"}}
 	var warned, advised grouped
 	for _, s := range runs {
 		all := s.Warnings
@@ -46,8 +41,11 @@ func Warned(runs []*record.Summary) (rows [][2]string) {
 			advised.add(f.Advice, s)
 		}
 	}
-	rows = append(warned.rows("", len(runs)), advised.rows("advice for ", len(runs))...)
-	return append(rows, Compared(runs)...)
+	for _, row := range slices.Concat(warned.rows("", len(runs)), advised.rows("advice for ", len(runs)),
+		Compared(runs)) {
+		t.Texts(row[0], units.Spaced(row[1]))
+	}
+	return t
 }
 
 // Compared lists what a reader who compares several runs must know beside the warnings of each:

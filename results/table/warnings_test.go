@@ -166,16 +166,16 @@ func TestWarnedOfIdleControls(t *testing.T) {
 		return &record.Summary{Transport: transport, Unadjusted: still, Status: record.OK}
 	}
 	runs := []*record.Summary{run("roce", true), run("uec", true), run("roce", true), run("uec", false), run("pc4", true)}
-	got := Warned(runs)
-	if len(got) != 1 || !strings.HasSuffix(got[0][1], "in any run of roce, pc4") {
+	got := Warned(runs).Rows
+	if len(got) != 1 || !strings.HasSuffix(got[0][1].Text, "in any run of roce, pc4") {
 		t.Error(got)
 	}
-	if got := Warned(runs[3:4]); len(got) != 0 {
+	if got := Warned(runs[3:4]).Rows; len(got) != 0 {
 		t.Error(got)
 	}
 	unfinished := run("hpcc", true)
 	unfinished.Status = record.Interrupted
-	if got := Warned([]*record.Summary{unfinished}); len(got) != 0 {
+	if got := Warned([]*record.Summary{unfinished}).Rows; len(got) != 0 {
 		t.Errorf("of a run that was interrupted: %v", got)
 	}
 }

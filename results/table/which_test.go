@@ -19,10 +19,10 @@ func TestWarningsNameRuns(t *testing.T) {
 		}
 		runs = append(runs, s)
 	}
-	rows := Warned(runs)
-	if len(rows) < 2 || rows[0][0] != "2 of 8 runs (seed=1, seed=2)" ||
-		rows[1][0] != "5 of 8 runs (seed=4, seed=5, seed=6 and 2 more)" {
-		t.Errorf("got %q", rows)
+	rows := Warned(runs).Rows
+	if len(rows) < 2 || rows[0][0].Text != "2 of 8 runs (seed=1, seed=2)" ||
+		rows[1][0].Text != "5 of 8 runs (seed=4, seed=5, seed=6 and 2 more)" {
+		t.Errorf("got %v", rows)
 	}
 	notes := Doubts(Side{Name: "A", Runs: runs[:1]}, Side{Name: "B", Runs: runs[1:]})
 	if len(notes) != 2 || notes[0] != "warning: A and 1 of 7 runs of B (seed=2): few" {
