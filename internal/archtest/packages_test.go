@@ -145,7 +145,8 @@ func packages() []entry {
 		{"nodeimg/labclock", "internal/clip internal/clock internal/control",
 			"changes the clocks of programs in a process that is told whose; reads the machine's"},
 		{"nodeimg/tcp", "internal/clip params units", "settings of the kernel's TCP are keys of a lab"},
-		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/sockbuf internal/thread nodeimg/labclock nodeimg/tcp units",
+		{"nodeimg/boot", "internal/control internal/mac internal/plural internal/poller internal/sockbuf internal/thread " +
+			"nodeimg/labclock nodeimg/tcp units",
 			"becomes a node as it is told over a socket, or a program in one with lab time"},
 		{"nodeimg/image", "internal/cleanup", "makes the image that nodes have in Docker"},
 
@@ -226,7 +227,7 @@ func packages() []entry {
 			"internal/thread nodeimg/boot nodeimg/labclock orchestrator/runtime units",
 			"a runtime"},
 
-		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/cleanup internal/clock internal/control " +
+		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/cleanup internal/clock internal/control internal/plural " +
 			"internal/poller internal/sockbuf nodeimg/boot orchestrator/runtime realtime results/record results/stats tc-shaping/bpf " +
 			"tc-shaping/measure tc-shaping/ports tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl transport/wire units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
@@ -244,9 +245,9 @@ func packages() []entry {
 			"orchestrator/together orchestrator/uml realtime results/frames results/record results/stats tc-shaping/ports tc-shaping/qdisc " +
 			"transport transport/cc/pc4 transport/cc/wasm transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
-		{"orchestrator/plan", "internal/plural nodeimg/boot nodeimg/tcp orchestrator/emulate orchestrator/kernelpath " +
+		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
-			"prints the value that emulate launches"},
+			"lists the steps that nodes take, of the value that emulate launches"},
 		{"orchestrator/machine", "clocksync clocksync/clock clocksync/labtime internal/cleanup internal/clip internal/clock " +
 			"internal/control internal/plural internal/remote internal/terminal nodeimg/agent nodeimg/boot " +
 			"nodeimg/labclock orchestrator/capture orchestrator/emulate orchestrator/runtime realtime units",
@@ -260,7 +261,7 @@ func packages() []entry {
 			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "internal/sockbuf", "sends packets of its own format between two processes"},
-		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural internal/regular " +
+		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural " +
 			"internal/stalls nodeimg/boot orchestrator/deploy/probe " +
 			"orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime " +
 			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/together orchestrator/topology " +

@@ -1,8 +1,8 @@
-// Package regular opens files in a user's directories: Weft's cache, its state, its results. Weft
-// wrote them, but anything may have replaced them: a FIFO, whose open(2) blocks until somebody
-// writes to it, a device, an endless file. Every function opens without blocking, refuses anything
-// but regular files, and reads no more than the caller expects. OpenOutput and WriteOutput, for
-// output files that a user names, also accept devices and pipes that somebody reads.
+// Package regular opens files in a user's directories: Weft's cache, its results. Weft wrote them,
+// but anything may have replaced them: a FIFO, whose open(2) blocks until somebody writes to it, a
+// device, an endless file. Every function opens without blocking, refuses anything but regular
+// files, and reads no more than the caller expects. OpenOutput and WriteOutput, for output files
+// that a user names, also accept devices and pipes that somebody reads.
 package regular
 
 import (
@@ -95,15 +95,6 @@ var errOutside = errors.New("it is a link out of its folder; copy the file that 
 // Read returns the content of a file of at most the given number of bytes.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return readAll(f, most)
-}
-
-// ReadIn is Read for a file below dir.
-func ReadIn(dir *os.Root, name string, most int64) ([]byte, error) {
-	f, err := OpenIn(dir, name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func TestIrregularFilesAreRefused(t *testing.T) {
 				t.Errorf("%s below a root, flags %#x: %v", name, flag, f)
 			}
 		}
-		if _, err := ReadIn(root, name, 10); err == nil || errors.Is(err, errOutside) != (name == "device") {
+		if _, err := OpenIn(root, name, os.O_RDONLY, 0); err == nil || errors.Is(err, errOutside) != (name == "device") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

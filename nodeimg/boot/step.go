@@ -39,8 +39,8 @@ type Step struct {
 // A Setting is a change to a node's network.
 type Setting struct {
 	Node, Device string
-	// Property exists afterwards, as weft plan lists it: "mtu 1500". Settings that only keep the kernel
-	// from sending or changing packets have none.
+	// Property exists afterwards, as weft plan lists it: "mtu 1500". Settings that only keep the
+	// kernel from sending or changing packets have none.
 	Property  string
 	Neighbour bool // it is a permanent neighbour
 
@@ -179,7 +179,7 @@ func (d *Device) quiet() []Setting {
 	}
 }
 
-// What undoes the settings of an interface.
+// goesWithEth0 is how the settings of an interface are undone.
 const goesWithEth0 = "goes with " + Interface
 
 // Steps returns the steps that give a host its network.
@@ -231,8 +231,9 @@ func (s *NodeSpec) wiredStep(eth *Device) Step {
 	settings = append(append(settings, eth.Up(), eth.Addr(s.Addr)), eth.neighbours(s.Neighbours())...)
 	settings = append(append(settings, s.setRoutes(eth)...),
 		eth.Set("", "replace queueing discipline", firstInFirstOut))
-	return Step{AddRoutes, fmt.Sprintf("give %s %v, %s of its rack, and a route to all others by %v%s", Interface, s.Addr,
-		plural.Count(len(s.Peers), "neighbour"), s.Gateway.Addr, s.withTCP()), goesWithEth0, nil, settings}
+	do := fmt.Sprintf("give %s %v, %s of its rack, and a route to all others by %v%s", Interface, s.Addr,
+		plural.Count(len(s.Peers), "neighbour"), s.Gateway.Addr, s.withTCP())
+	return Step{AddRoutes, do, goesWithEth0, nil, settings}
 }
 
 // addresses returns the settings that give an interface of another namespace the place of the node

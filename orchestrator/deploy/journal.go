@@ -103,7 +103,8 @@ func (j *Journal) read(text []byte) error {
 			err = j.apply(e)
 		}
 		if err != nil {
-			return fmt.Errorf("journal: line %d is damaged: %w; remove the lab's folder, and weft clean ends what it left", n, err)
+			return fmt.Errorf("journal: line %d is damaged: %w; remove the lab's folder, and weft clean ends what it "+
+				"left", n, err)
 		}
 	}
 	return nil
@@ -237,8 +238,8 @@ func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 		}
 		undo := by[e.Kind]
 		if undo == nil {
-			failed.add(e.Do, fmt.Errorf("this version of Weft cannot: %q is of the kind %q; destroy the lab with the version "+
-				"that deployed it", clip.Text(e.Name), clip.Text(e.Kind)))
+			failed.add(e.Do, fmt.Errorf("this version of Weft cannot: %q is of the kind %q; destroy the lab with the "+
+				"version that deployed it", clip.Text(e.Name), clip.Text(e.Kind)))
 			continue
 		}
 		j.notify("before undo " + e.Do)

@@ -24,7 +24,8 @@ func TestPrivLabOnMachines(t *testing.T) {
 	if umltest.Inside() {
 		t.Skip("for the machine itself")
 	}
-	useRuntime(t, "namespace")
+	testenv.NeedNamespaces(t)
+	t.Setenv(runtimeVar, "namespace")
 	on := startAgents(t)
 	root, q := newStatePath(t), request("planned", 2)
 	q.On, q.Secret, q.Set = on, "that of the test", append(q.Set, "engine.machines=2")

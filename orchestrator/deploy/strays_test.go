@@ -93,8 +93,8 @@ func cleanStray(t *testing.T, root, lab string) {
 	}
 }
 
-// If something else is in the place of the state directory, its labs are ended all the same, and the
-// error says what is wrong with it.
+// If something else is in the place of the state directory, its labs are ended all the same, and
+// the error says what is wrong with it.
 func TestPrivStateDirectoryWasReplaced(t *testing.T) {
 	testenv.NeedNamespaces(t)
 	root := newStatePath(t)

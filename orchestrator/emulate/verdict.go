@@ -224,8 +224,8 @@ func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	case short(f):
 		return use + "nodes lacked sockets: raise the limit of open files (ulimit -n), and run it again"
 	case f.ProgramWait > record.OKLateness:
-		return use + "programs waited for processors: those that poll, as MPI does, need one for each host, on a machine " +
-			"that does nothing else"
+		return use + "programs waited for processors: those that poll, as MPI does, need one for each host, on a " +
+			"machine that does nothing else"
 	case stood(f):
 		return use + "processes stood: find out what stopped them (another program, a debugger, a paused virtual " +
 			"machine), and run it again"

@@ -148,7 +148,8 @@ func (n *Network) link(l *Lab, i int) error {
 	n.Cables = append(n.Cables, boot.Cable{
 		A: boot.CableEnd{Node: n.Switches[s].Name, Interface: from, MAC: n.Switches[s].MAC, Queue: queueLength,
 			Index: firstIndex + i},
-		B: boot.CableEnd{Node: n.Switches[t].Name, Interface: to, MAC: n.Switches[t].MAC, Queue: queueLength}, MTU: l.MTU,
+		B:   boot.CableEnd{Node: n.Switches[t].Name, Interface: to, MAC: n.Switches[t].MAC, Queue: queueLength},
+		MTU: l.MTU,
 	})
 	return nil
 }
@@ -181,8 +182,9 @@ func (n *Network) attach(l *Lab, h, s, up, down int) error {
 	sw.Rack = append(sw.Rack, Member{name, h, down})
 	n.Ends[up], n.Ends[down] = End{h, -1, boot.Interface}, End{-1, s, name}
 	n.Cables = append(n.Cables, boot.Cable{
-		A: boot.CableEnd{Node: sw.Name, Interface: name, MAC: sw.MAC, Queue: queueLength, Index: firstIndex + down},
-		B: boot.CableEnd{Node: host.Name, Interface: boot.Interface, MAC: host.MAC, Queue: boot.QueueLength}, MTU: l.MTU,
+		A:   boot.CableEnd{Node: sw.Name, Interface: name, MAC: sw.MAC, Queue: queueLength, Index: firstIndex + down},
+		B:   boot.CableEnd{Node: host.Name, Interface: boot.Interface, MAC: host.MAC, Queue: boot.QueueLength},
+		MTU: l.MTU,
 	})
 	return nil
 }

@@ -99,8 +99,9 @@ func (n *Network) Steps(s int, chosen bool) (all []boot.Step) {
 	const undo = "goes with the node"
 	rest := []boot.Setting{(&boot.Device{Node: sw.Name, Name: "lo"}).With("up")} // the node did that
 	if len(sw.Rack) > 0 {
-		all = append(all, boot.Step{Kind: MakeBridge, Do: fmt.Sprintf("make the bridge %s of %s, which learns and floods nothing",
-			Bridge, plural.Count(len(sw.Rack), "host")), Undo: undo, Settings: append(rest, r.bridge()...)})
+		do := fmt.Sprintf("make the bridge %s of %s, which learns and floods nothing", Bridge,
+			plural.Count(len(sw.Rack), "host"))
+		all = append(all, boot.Step{Kind: MakeBridge, Do: do, Undo: undo, Settings: append(rest, r.bridge()...)})
 		if len(sw.Ports) == 0 {
 			return all
 		}
@@ -170,7 +171,8 @@ func (r *routing) bridge() (all []boot.Setting) {
 		a := netlink.NewLinkAttrs()
 		a.Name, a.HardwareAddr = Bridge, net.HardwareAddr(r.sw.MAC[:])
 		return netlink.LinkAdd(&netlink.Bridge{LinkAttrs: a, MulticastSnooping: &snooping})
-	}), bridge.MTU(r.net.Cables[0].MTU), bridge.With(fmt.Sprintf("link/ether %v", r.sw.MAC)), bridge.Addr(own), bridge.Up())
+	}), bridge.MTU(r.net.Cables[0].MTU), bridge.With(fmt.Sprintf("link/ether %v", r.sw.MAC)), bridge.Addr(own),
+		bridge.Up())
 	for _, m := range r.sw.Rack {
 		port, h := &boot.Device{Node: r.sw.Name, Name: m.Interface}, &r.net.Hosts[m.Host]
 		to := netip.PrefixFrom(h.Addr, h.Addr.BitLen())

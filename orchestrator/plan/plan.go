@@ -153,7 +153,8 @@ func (b *builder) addStep(node string, step *boot.Step, after ...int) int {
 	return b.add(step.Kind, node, step.Do, step.Undo, makes, after...)
 }
 
-// addSteps appends the steps of a node, the first after others, and returns the number of each kind.
+// addSteps appends the steps of a node, the first after others, and returns the number of each
+// kind.
 func (b *builder) addSteps(node string, steps []boot.Step, after ...int) map[Kind]int {
 	done := map[Kind]int{}
 	for i := range steps {

@@ -230,7 +230,7 @@ func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 		"no program":     {func(s *runtime.Spec) { s.Self = "/absent" }, "/absent: no such file"},
 		"not a program":  {func(s *runtime.Spec) { s.Self = "/etc/passwd" }, "bad magic number"},
 		"shared library": {func(s *runtime.Spec) { s.Self = "/bin/true" }, "CGO_ENABLED=0"},
-		"bad address":    {func(s *runtime.Spec) { s.Nodes[2].MTU = 9 }, "h2: MTU 9"},
+		"bad address":    {func(s *runtime.Spec) { s.Nodes[2].MTU = 9 }, "set MTU"},
 		"node dies":      {func(s *runtime.Spec) { s.NodeArgs = []string{"die"} }, "exit status 1"},
 		"fabric dies":    {func(s *runtime.Spec) { s.FabricArgs = []string{"die"} }, "fabric died: exit status 1"},
 		"journal is full": {func(s *runtime.Spec) {
