@@ -13,6 +13,7 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/internal/clip"
+	"weft/orchestrator/runtime"
 )
 
 // Kinds of operation, in addition to those of package runtime.
@@ -22,14 +23,13 @@ const (
 )
 
 // entry is a line of a journal: an operation that is about to be carried out or, with only its
-// number, the result of one.
+// number, was undone.
 type entry struct {
 	Seq    int    `json:"seq,omitempty"`   // from 1
 	Do     string `json:"do,omitempty"`    // what it does, in words
 	Kind   string `json:"kind,omitempty"`  // selects the undoer
 	Name   string `json:"name,omitempty"`  // of the resource
 	Where  string `json:"where,omitempty"` // how another process finds a container's engine, or that of agents
-	Done   bool   `json:"done,omitempty"`
 	Undone bool   `json:"undone,omitempty"`
 
 	Deployment string `json:"deployment,omitempty"` // first line: the deployment's ID
@@ -123,7 +123,6 @@ func (j *Journal) apply(e entry) error {
 	case e.Do != "" && e.Seq == len(j.entries)+1:
 		j.entries = append(j.entries, e)
 	case e.Do == "" && e.Seq >= 1 && e.Seq <= len(j.entries):
-		j.entries[e.Seq-1].Done = j.entries[e.Seq-1].Done || e.Done
 		j.entries[e.Seq-1].Undone = j.entries[e.Seq-1].Undone || e.Undone
 	default:
 		return fmt.Errorf("operation %d follows operation %d", e.Seq, len(j.entries))
@@ -149,37 +148,30 @@ func (j *Journal) write(e entry) error {
 	return nil
 }
 
-// Ahead writes that an operation is about to be carried out, and how it is undone. The caller must
-// call done with the operation's result. An operation that failed may have been carried out in part
-// and is undone like any other.
-func (j *Journal) Ahead(do, kind, name, where string) (done func(error) error, err error) {
-	j.notify("before " + do)
+// Ahead writes that an operation is about to be carried out, and how it is undone. An operation
+// that fails may have been carried out in part, so it is undone like any other.
+func (j *Journal) Ahead(op runtime.Op) error {
+	j.notify("before " + op.Do)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e := entry{Seq: len(j.entries) + 1, Do: do, Kind: kind, Name: name, Where: where}
+	e := entry{Seq: len(j.entries) + 1, Do: op.Do, Kind: op.Kind, Name: op.Name, Where: op.Where}
 	if err := j.write(e); err != nil {
-		return nil, fmt.Errorf("%s: %w", do, err)
+		return fmt.Errorf("%s: %w", op.Do, err)
 	}
 	j.entries = append(j.entries, e)
-	return func(err error) error {
-		if err != nil {
-			return fmt.Errorf("%s: %w", do, err)
-		}
-		j.notify("after " + do)
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.entries[e.Seq-1].Done = true
-		return j.write(entry{Seq: e.Seq, Done: true})
-	}, nil
+	return nil
 }
 
 // Do writes an operation ahead and does it.
 func (j *Journal) Do(do, kind, name string, f func() error) error {
-	done, err := j.Ahead(do, kind, name, "")
-	if err != nil {
+	if err := j.Ahead(runtime.Op{Do: do, Kind: kind, Name: name}); err != nil {
 		return err
 	}
-	return done(f())
+	if err := f(); err != nil {
+		return fmt.Errorf("%s: %w", do, err)
+	}
+	j.notify("after " + do)
+	return nil
 }
 
 // Commit writes that the lab is up.

@@ -206,12 +206,11 @@ func (s *supervisor) bringUp(say func(line string)) error {
 }
 
 // writeAhead writes an operation of the launch to the journal.
-func (s *supervisor) writeAhead(op runtime.Op) (done func(error) error, err error) {
-	where := op.Where
+func (s *supervisor) writeAhead(op runtime.Op) error {
 	if op.Kind == runtime.Container {
-		where = os.Getenv(docker.HostVar)
+		op.Where = os.Getenv(docker.HostVar)
 	}
-	return s.journal.Ahead(op.Do, op.Kind, op.Name, where)
+	return s.journal.Ahead(op)
 }
 
 // watch records nodes and networks that end by themselves, until the lab ends.

@@ -679,12 +679,12 @@ func newPlaced(t *testing.T, hosts ...string) (*Placed, *engine) {
 func TestPlaced(t *testing.T) {
 	p, e := newPlaced(t, "alpha", "be")
 	var ops []runtime.Op
-	p.Ahead = func(op runtime.Op) (func(error) error, error) {
+	p.Ahead = func(op runtime.Op) error {
 		if len(e.stop) > 0 {
 			t.Error("the engine has agents already")
 		}
 		ops = append(ops, op)
-		return func(err error) error { return err }, nil
+		return nil
 	}
 	all, err := p.Capacities(t.Context())
 	if err != nil || len(all) != 2 || all[0].PacketsPerSecond != 5 || all[1].PacketsPerSecond != 2 {

@@ -155,15 +155,13 @@ func (p *Placed) say(what string) {
 
 // ask has the engine start the agents.
 func (p *Placed) ask(ctx context.Context) error {
-	if p.Ahead == nil {
-		return p.Engine.Place(ctx, &p.Placement)
+	if p.Ahead != nil {
+		if err := p.Ahead(runtime.Op{Do: "place agents", Kind: runtime.Agents, Name: p.Placement.Name,
+			Where: p.Engine.Name() + " " + p.Engine.Where()}); err != nil {
+			return err
+		}
 	}
-	done, err := p.Ahead(runtime.Op{Do: "place agents", Kind: runtime.Agents, Name: p.Placement.Name,
-		Where: p.Engine.Name() + " " + p.Engine.Where()})
-	if err != nil {
-		return err
-	}
-	return done(p.Engine.Place(ctx, &p.Placement))
+	return p.Engine.Place(ctx, &p.Placement)
 }
 
 // remove has the engine end the agents.

@@ -55,7 +55,7 @@ type Spec struct {
 	Stderr io.Writer
 
 	// Ahead is called before every operation of Launch. It must be safe for concurrent use. It may
-	// be nil, and return nil.
+	// be nil.
 	Ahead Ahead
 
 	// Step is called before and after every step of starting and ending the lab, for tests that
@@ -127,9 +127,8 @@ func AgentsName(i int) string { return fmt.Sprintf("agents%d", i) }
 func (s *Spec) Switched() bool { return len(s.Switches) > 0 }
 
 // Ahead is called before an operation, so that a journal can undo the operation if this process is
-// killed. The function that it returns is called once the operation was carried out. An error stops
-// what the operation is part of.
-type Ahead func(Op) (done func(error) error, err error)
+// killed. An error stops what the operation is part of.
+type Ahead func(Op) error
 
 // Op is an operation of a launch together with its undo. It is plain data, so that another process
 // can undo it.
@@ -151,18 +150,12 @@ const (
 
 // Do calls Ahead, if there is one, and then carries out the operation.
 func (s *Spec) Do(op Op, f func() error) error {
-	var done func(error) error
 	if s.Ahead != nil {
-		var err error
-		if done, err = s.Ahead(op); err != nil {
+		if err := s.Ahead(op); err != nil {
 			return fmt.Errorf("%s: %w", op.Do, err)
 		}
 	}
-	err := s.Around(op.Do, f)
-	if err == nil && done != nil {
-		err = done(nil)
-	}
-	return err
+	return s.Around(op.Do, f)
 }
 
 // Around carries out a step and calls Step before and after it.

@@ -234,11 +234,11 @@ func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 		"node dies":      {func(s *runtime.Spec) { s.NodeArgs = []string{"die"} }, "exit status 1"},
 		"fabric dies":    {func(s *runtime.Spec) { s.FabricArgs = []string{"die"} }, "fabric died: exit status 1"},
 		"journal is full": {func(s *runtime.Spec) {
-			s.Ahead = func(op runtime.Op) (func(error) error, error) {
+			s.Ahead = func(op runtime.Op) error {
 				if strings.HasSuffix(op.Name, "-h1") {
-					return nil, unix.ENOSPC
+					return unix.ENOSPC
 				}
-				return nil, nil
+				return nil
 			}
 		}, "no space left"},
 	} {
@@ -317,7 +317,7 @@ func TestPrivJournalAndNames(t *testing.T) {
 	spec.Self = buildNode(t)
 	spec.Nodes[0].Hosts = []boot.HostName{{Name: "elsewhere", Addr: spec.Nodes[1].Addr.Addr()}}
 	ops := make(chan runtime.Op, 10)
-	spec.Ahead = func(op runtime.Op) (func(error) error, error) { ops <- op; return nil, nil }
+	spec.Ahead = func(op runtime.Op) error { ops <- op; return nil }
 	c, err := Launch(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)

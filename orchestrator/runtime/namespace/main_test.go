@@ -71,17 +71,17 @@ func process(kind string) int {
 }
 
 // killAtStep kills this process before the operation with a number.
-func killAtStep(number string) func(runtime.Op) (func(error) error, error) {
+func killAtStep(number string) runtime.Ahead {
 	var left atomic.Int64
 	if n, err := strconv.Atoi(number); err == nil {
 		left.Store(int64(n))
 	}
-	return func(runtime.Op) (func(error) error, error) {
+	return func(runtime.Op) error {
 		if left.Add(-1) == 0 {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
-		return nil, nil
+		return nil
 	}
 }
 
