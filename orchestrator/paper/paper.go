@@ -207,6 +207,7 @@ func (p *Paper) check(fsys fs.FS, dir string) error {
 		bad("title", "is missing")
 	}
 	seen := map[string]bool{}
+	claims := map[string]string{} // the figure of a claim, by its text
 	for i := range p.Figures {
 		f := &p.Figures[i]
 		where := fmt.Sprintf("figures.%d (%s)", i, f.ID)
@@ -234,9 +235,14 @@ func (p *Paper) check(fsys fs.FS, dir string) error {
 			bad(where, "%v", err)
 		}
 		for k := range f.Claims {
-			if err := f.Claims[k].check(f.OneSided); err != nil {
-				bad(fmt.Sprintf("%s.claims.%d", where, k), "%v", err)
+			c, at := &f.Claims[k], fmt.Sprintf("%s.claims.%d", where, k)
+			if err := c.check(f.OneSided); err != nil {
+				bad(at, "%v", err)
 			}
+			if first := claims[c.Claim]; first != "" {
+				bad(at, "%s also claims %q; expected a name that says what it is by itself", first, c.Claim)
+			}
+			claims[c.Claim] = f.ID
 		}
 		for k := range f.Plots {
 			if err := f.Plots[k].check(); err != nil {

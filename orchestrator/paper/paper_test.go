@@ -167,6 +167,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"within: 10%, class: T1, why: it is noisy", "within: 10%, class: T2", "claims.0: within 10% needs why: claims of class T2 have 5%"},
 		{"class: T4", "class: T4, origin: theirs", `origin "theirs"`},
 		{"    labs: [a.yaml]", "    labs: [a.yaml]\n    origin: theirs", `origin "theirs"`},
+		{"claim: it grows", "claim: it is fast", `claims.2: P1 also claims "it is fast"`},
 		{"says: it is red, ", "", "not_claims.0: needs says and why"},
 	} {
 		_, err := Load(folder(strings.Replace(good, c.old, c.replacement, 1)), "x")
