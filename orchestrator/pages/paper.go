@@ -76,18 +76,16 @@ func Redraw(p paper.Plot, points []expect.Point) ([][]byte, error) {
 			Near: p.Near, Reference: reference}.Draw(chosen)
 		return one(d, err)
 	case "cdf":
-		c := plot.Chart{Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: "slowdown"},
-			Y: plot.Axis{Label: "share of flows"}}
-		if p.Y == "fct" {
-			c.X = plot.Axis{Label: "flow completion time", Unit: "us"}
-		}
-		if strings.Contains(p.Log, "x") {
-			c.X.Scale = plot.Log10
-		}
+		c := report.FlowChart(p.Y)
+		c.Title, c.Caption = p.Title, p.Caption
 		distribution := report.Distribution
 		if p.Y == "jobs" {
 			c.X, c.Y.Label = plot.Axis{Label: "time of a collective", Unit: "us"}, "share of collectives"
 			distribution = func(dir, _, name string) (plot.Series, error) { return report.Jobs(dir, name) }
+		}
+		c.X.Scale = plot.Linear
+		if strings.Contains(p.Log, "x") {
+			c.X.Scale = plot.Log10
 		}
 		for _, pt := range chosen {
 			s, err := distribution(pt.Summary.Run, p.Y, names.Label(pt.At, p.By))

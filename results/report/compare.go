@@ -380,22 +380,22 @@ func (s Side) seeds() []uint64 {
 // testFlows tests a difference between two simulations of one seed against the spread of their
 // flows, if the metric is a statistic of flows. Other metrics are exact between them.
 func (d *Difference) testFlows(a, b *Run) error {
-	column, statistic := "fct_ps", func(s []float64) float64 { return stats.Quantile(s, 0.99) / 1e6 }
+	of, statistic := flowCompletion, func(s []float64) float64 { return stats.Quantile(s, 0.99) }
 	switch d.of.Name {
 	case "fct.p99":
 	case "fct.mean":
-		statistic = func(s []float64) float64 { return stats.Mean(s) / 1e6 }
+		statistic = stats.Mean
 	case "fct_slowdown.p99":
-		column, statistic = "slowdown", func(s []float64) float64 { return stats.Quantile(s, 0.99) }
+		of = flowSlowdown
 	default:
 		d.Noise, d.Beyond = noNoise, d.A.Mean != d.B.Mean
 		return nil
 	}
-	va, err := store.Numbers(a.Dir, store.FlowsFile, column)
+	va, err := flowValues(a.Dir, of)
 	if err != nil {
 		return err
 	}
-	vb, err := store.Numbers(b.Dir, store.FlowsFile, column)
+	vb, err := flowValues(b.Dir, of)
 	if err != nil {
 		return err
 	}

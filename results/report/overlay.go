@@ -13,22 +13,26 @@ import (
 // switches, and "rates", what arrives; or the distribution of "fct", "slowdown" or "queueing". It
 // leaves out runs that did not record it. The error is plot.ErrEmpty if none did.
 func Overlay(runs []*Run, labels []string, name string) (plot.Chart, error) {
-	c := plot.Chart{
-		Title: map[string]string{
-			"queues": "Waiting in all switches", "rates": "What arrives at all hosts", "fct": "Flow completion times",
-			"slowdown": "Slowdown", "queueing": "Time in switch queues",
-		}[name],
-		X: timeAxis(), Y: plot.Axis{Label: "share of flows"},
+	var c plot.Chart
+	switch name {
+	case "queues":
+		c = plot.Chart{Title: "Waiting in all switches", X: timeAxis(), Y: plot.Axis{Label: "queued", Unit: "B",
+			Zero: true}}
+	case "rates":
+		c = plot.Chart{Title: "What arrives at all hosts", X: timeAxis(),
+			Y: plot.Axis{Label: "throughput", Unit: "Gb/s", Zero: true}}
+	case "queueing":
+		c.Title = "Time in switch queues"
+	default:
+		c = FlowChart(name)
 	}
 	for i, r := range runs {
 		var s plot.Series
 		var err error
 		switch name {
 		case "queues":
-			c.Y = plot.Axis{Label: "queued", Unit: "B", Zero: true}
 			s, err = r.waiting()
 		case "rates":
-			c.Y = plot.Axis{Label: "throughput", Unit: "Gb/s", Zero: true}
 			s, err = r.arriving()
 		case "queueing":
 			var f Figure
@@ -37,10 +41,6 @@ func Overlay(runs []*Run, labels []string, name string) (plot.Chart, error) {
 				c.X, c.Y, s = f.X, f.Y, f.Series[0]
 			}
 		default:
-			c.X = plot.Axis{Label: name, Scale: plot.Log10}
-			if name == "fct" {
-				c.X.Label, c.X.Unit = "flow completion time", "us"
-			}
 			s, err = Distribution(r.Dir, name, "")
 		}
 		if err := store.IfPresent(err); err != nil {

@@ -81,20 +81,34 @@ func (r *Run) Figures() ([]Figure, error) {
 	return out, nil
 }
 
-func (r *Run) fct() (Figure, error) {
-	s, err := Distribution(r.Dir, "fct", "")
-	return Figure{"fct", plot.Chart{
-		Title: "Flow completion times", X: plot.Axis{Label: "flow completion time", Unit: "us", Scale: plot.Log10},
-		Y: plot.Axis{Label: "share of flows"}, Series: nonEmpty(s),
-	}}, err
+// The distributions over the flows of a run.
+const (
+	flowCompletion = "fct"
+	flowSlowdown   = "slowdown"
+)
+
+// FlowChart returns the chart of a distribution over flows, "fct" or "slowdown", without series.
+func FlowChart(of string) plot.Chart {
+	c := plot.Chart{Title: "Slowdown", X: plot.Axis{Label: "slowdown", Scale: plot.Log10},
+		Y: plot.Axis{Label: "share of flows"}}
+	if of == flowCompletion {
+		c.Title, c.X.Label, c.X.Unit = "Flow completion times", "flow completion time", "us"
+	}
+	return c
 }
 
+// flows draws the distribution of completion times or of slowdowns.
+func (r *Run) flows(of, caption string) (Figure, error) {
+	s, err := Distribution(r.Dir, of, "")
+	c := FlowChart(of)
+	c.Caption, c.Series = caption, nonEmpty(s)
+	return Figure{of, c}, err
+}
+
+func (r *Run) fct() (Figure, error) { return r.flows(flowCompletion, "") }
+
 func (r *Run) slowdown() (Figure, error) {
-	s, err := Distribution(r.Dir, "slowdown", "")
-	return Figure{"slowdown", plot.Chart{
-		Title: "Slowdown", Caption: "Completion time divided by that of the same message alone on the idle network.",
-		X: plot.Axis{Label: "slowdown", Scale: plot.Log10}, Y: plot.Axis{Label: "share of flows"}, Series: nonEmpty(s),
-	}}, err
+	return r.flows(flowSlowdown, "Completion time divided by that of the same message alone on the idle network.")
 }
 
 // nonEmpty returns a list of the series, empty if the series has no points.
@@ -105,21 +119,27 @@ func nonEmpty(s plot.Series) []plot.Series {
 	return []plot.Series{s}
 }
 
-// Distribution returns the distribution over all completed flows of a run: completion times in
-// microseconds for "fct", slowdowns for "slowdown". name is that of the series.
+// Distribution returns a distribution over all completed flows of a run. name is that of the
+// series.
 func Distribution(dir, of, name string) (plot.Series, error) {
-	column, unit := "slowdown", 1.0
-	if of == "fct" {
-		column, unit = "fct_ps", 1e6
-	}
-	values, err := store.Numbers(dir, store.FlowsFile, column)
+	values, err := flowValues(dir, of)
 	if err != nil {
 		return plot.Series{}, err
 	}
-	for i := range values {
-		values[i] /= unit
-	}
 	return plot.CDF(name, values), nil
+}
+
+// flowValues returns the values of all completed flows of a run: completion times in microseconds,
+// or slowdowns.
+func flowValues(dir, of string) ([]float64, error) {
+	if of == flowSlowdown {
+		return store.Numbers(dir, store.FlowsFile, "slowdown")
+	}
+	values, err := store.Numbers(dir, store.FlowsFile, "fct_ps")
+	for i := range values {
+		values[i] /= 1e6
+	}
+	return values, err
 }
 
 // delays draws the distribution of queueing delays from its histogram.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -325,10 +324,10 @@ func distributions(points []expect.Point) (c Chart, ok bool, err error) {
 	if !ok {
 		return c, false, nil
 	}
-	title := "Flow completion times"
+	d := FlowChart(flowCompletion)
 	paths := append([]string{x}, by...)
 	if at, last := largest(points, x); at && len(by) > 0 {
-		title += " at " + names.Label(map[string]string{x: last}, []string{x})
+		d.Title += " at " + names.Label(map[string]string{x: last}, []string{x})
 		paths = by
 		points = slices.DeleteFunc(slices.Clone(points), func(p expect.Point) bool { return p.At[x] != last })
 	}
@@ -345,10 +344,6 @@ func distributions(points []expect.Point) (c Chart, ok bool, err error) {
 		}
 		dirs[name] = append(dirs[name], p.Summary.Run)
 	}
-	d := plot.Chart{
-		Title: title, X: plot.Axis{Label: "flow completion time", Unit: "us", Scale: plot.Log10},
-		Y: plot.Axis{Label: "share of flows"},
-	}
 	if all := len(curves); all > maxCurves { // the ends of the sweep, and some between
 		for i := range maxCurves {
 			curves[i] = curves[i*(all-1)/(maxCurves-1)]
@@ -359,14 +354,11 @@ func distributions(points []expect.Point) (c Chart, ok bool, err error) {
 	for _, name := range curves {
 		var values []float64
 		for _, dir := range dirs[name] {
-			one, err := store.Numbers(dir, store.FlowsFile, "fct_ps")
-			if err != nil && !errors.Is(err, store.ErrNoTable) {
+			one, err := flowValues(dir, flowCompletion)
+			if err := store.IfPresent(err); err != nil {
 				return c, false, err
 			}
 			values = append(values, one...)
-		}
-		for i := range values {
-			values[i] /= 1e6
 		}
 		if s := plot.CDF(name, values); len(s.X) > 0 {
 			d.Series = append(d.Series, s)
