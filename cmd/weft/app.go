@@ -188,7 +188,8 @@ func argumentError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("--%s %q is not a whole number; write --%[1]s 10, for example",
 			bad.GetFlag().Name, bad.GetValue())
 	}
-	if flag := new(flagError); !errors.As(err, flag) && cmd.Args != nil && cmd.Args(cmd, cmd.Flags().Args()) != nil {
+	flag := new(flagError)
+	if !errors.As(err, flag) && cmd.Args != nil && cmd.Args(cmd, cmd.Flags().Args()) != nil {
 		return fmt.Errorf("wrong number of arguments; expected %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 	}
 	return err

@@ -11,14 +11,14 @@ import (
 
 // Times from a broken connection to the news of its cause. Ours.
 const (
-	// lastWords is from a broken connection to the news that a process of this machine ended, in looks
-	// of this process, and lastRounds how often as long it waits for a process that has begun to
-	// exit.
+	// lastWords is from a broken connection to the news that a process of this machine ended, in
+	// looks of this process, and lastRounds how often as long it waits for a process that has begun
+	// to exit.
 	lastWords  = 500 * time.Millisecond
 	looks      = 50
 	lastRounds = 20
-	// farRounds is lastRounds for processes on other machines: the loss of a machine takes 3 s to be
-	// noticed, and its connections may end before that.
+	// farRounds is lastRounds for processes on other machines: the loss of a machine takes 3 s to
+	// be noticed, and its connections may end before that.
 	farRounds = 8
 )
 

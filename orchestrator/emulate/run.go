@@ -81,7 +81,8 @@ func launch(ctx context.Context, start runtime.Launch, spec runtime.Spec) (runti
 	return cluster, err
 }
 
-// run runs the experiment that s carries, and leaves its processes up. network is that of the setup.
+// run runs the experiment that s carries, and leaves its processes up. network is that of the
+// setup.
 func (s *session) run(ctx context.Context, network *kernelpath.Network) (*Outcome, error) {
 	r := &run{
 		session: s,

@@ -17,8 +17,8 @@ const (
 )
 
 // silences is how long processes have said nothing. A process that is stopped, or stuck, is silent
-// for too long. Time in which this process itself did not look does not count, since it may not have
-// read what they sent, and a process that waits for a processor of this machine has longer.
+// for too long. Time in which this process itself did not look does not count, since it may not
+// have read what they sent, and a process that waits for a processor of this machine has longer.
 type silences struct {
 	heard  []atomic.Int64 // by process: the time of its last message, in nanoseconds of Unix time
 	waited []time.Time    // when it was last seen to wait for a processor, though silent

@@ -168,8 +168,8 @@ func TestSkippingChangesNoLab(t *testing.T) {
 	}
 }
 
-// Transports whose states are compared: a field of an undecided type would end that. What the others
-// are is said by name (docs/performance.md).
+// Transports whose states are compared: a field of an undecided type would end that. What the
+// others are is said by name (docs/performance.md).
 func TestStatesOfTransports(t *testing.T) {
 	for settings, compared := range map[string]bool{
 		"pc4": true, "pc4, pc4: {recovery: selective-repeat}": true, "swift": true, "swift, swift: {bolt_compat: true}": true,
