@@ -177,7 +177,8 @@ func argumentError(cmd *cobra.Command, err error) error {
 	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
 		switch name := unknown.GetSpecifiedName(); {
 		case name == "on":
-			return fmt.Errorf("%s is for this machine; expected weft run LAB --on ... or weft deploy", cmd.CommandPath())
+			return fmt.Errorf("%s is for this machine; expected weft run LAB --on ... or weft deploy",
+				cmd.CommandPath())
 		case name == "results" && cmd.Flag("out") != nil:
 			return fmt.Errorf("--results is a flag of weft sweep; %s has --out", cmd.CommandPath())
 		}
