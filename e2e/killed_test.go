@@ -166,7 +166,7 @@ func TestPrivOrdinaryUserDeploys(t *testing.T) {
 			t.Fatal(err)
 		}
 		if verb == "deploy" {
-			d.startAs(uid, "deploy", "lab.yaml").wait().wantCode(0).wantOnStderr("its folder in " + state + " is gone")
+			d.startAs(uid, "deploy", "lab.yaml").wait().wantCode(0).wantOnStderr("pair: removed (a supervisor without a folder)")
 		} else {
 			as("destroy", "pair").wantCode(0)
 		}
