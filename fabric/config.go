@@ -85,10 +85,17 @@ func (l *Link) Shuffles() bool { return l.Jitter > 0 || l.Reorder > 0 }
 // Disturbs reports whether packets are delivered late or twice at random.
 func (l *Link) Disturbs() bool { return l.Duplicate > 0 || l.Shuffles() }
 
+// Loses reports whether packets are lost at random.
+func (l *Link) Loses() bool { return l.Loss > 0 || l.BitErrors > 0 }
+
 // HasLink reports whether a property holds for a link of the network, before or after a change.
 func (c *Config) HasLink(changes []Change, property func(*Link) bool) bool {
-	return slices.ContainsFunc(c.Ports, func(p PortConfig) bool { return property(&p.Link) }) ||
-		slices.ContainsFunc(changes, func(k Change) bool { return k.Link != nil && property(k.Link) })
+	for i := range c.Ports {
+		if property(&c.Ports[i].Link) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(changes, func(k Change) bool { return k.Link != nil && property(k.Link) })
 }
 
 // ECNConfig is when a port marks ECN-capable packets: RED on the instantaneous queue, as DCQCN's

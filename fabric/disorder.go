@@ -37,15 +37,7 @@ func (l *linkErrors) jitter() units.Time {
 
 // disorderly reports whether a link of c delivers packets late or twice, or may be changed to.
 func (c *Config) disorderly() bool {
-	if c.Disturbable {
-		return true
-	}
-	for i := range c.Ports {
-		if c.Ports[i].Disturbs() {
-			return true
-		}
-	}
-	return false
+	return c.Disturbable || c.HasLink(nil, (*Link).Disturbs)
 }
 
 // disturb handles e at the end of the link of port from, which disturbs packets: e arrives now,

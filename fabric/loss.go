@@ -24,7 +24,7 @@ type linkErrors struct {
 
 // newLinkErrors returns nil for a link without errors.
 func newLinkErrors(k Link, seed uint64) *linkErrors {
-	if k.Loss == 0 && k.BitErrors == 0 && !k.Disturbs() {
+	if !k.Loses() && !k.Disturbs() {
 		return nil
 	}
 	l := &linkErrors{

@@ -76,11 +76,9 @@ func innerOf(p cc.Params) (string, cc.Params) {
 	}
 }
 
-// announced reports whether the parameters have a controller announce base rates.
-func announced(name string, p cc.Params) bool {
-	if k, err := kindOf(name); err == nil && k.inner != nil {
-		_, p = k.inner(p)
-	}
+// RatesByController reports whether a controller, which knows the flows of all collectives,
+// announces base rates to hosts with these parameters.
+func RatesByController(p cc.Params) bool {
 	c, ok := p.(interface{ RatesByController() bool })
 	return ok && c.RatesByController()
 }
@@ -96,9 +94,10 @@ func NeedsOf(name string, p cc.Params, recovery string) ([]Need, error) {
 	if err != nil {
 		return nil, err
 	}
-	wants, either := k.wants, sch.either
+	wants, either, control := k.wants, sch.either, p
 	if k.inner != nil {
 		kind, q := k.inner(p)
+		control = q
 		in, err := kindOf(kind)
 		if err != nil {
 			return nil, err
@@ -112,7 +111,7 @@ func NeedsOf(name string, p cc.Params, recovery string) ([]Need, error) {
 	var all []Need
 	for _, n := range wants {
 		switch {
-		case n.Condition == Lossless && sch.selective, n.Condition == Announced && !announced(name, p):
+		case n.Condition == Lossless && sch.selective, n.Condition == Announced && !RatesByController(control):
 			continue
 		case n.Condition == Lossless:
 			n.Selective = either

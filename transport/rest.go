@@ -29,8 +29,9 @@ func (e *Endpoint) Still() bool {
 	return true
 }
 
-// Rest forgets what does not matter any more while the endpoint is still, so that two of which the
-// same follows are in equal states: see cc.Resting. What follows does not change.
+// Rest resets what no longer matters while the endpoint is still: see cc.Resting. Two endpoints
+// that will do the same are then in equal states. What the endpoint does afterwards does not
+// change.
 func (e *Endpoint) Rest(now units.Time) {
 	for i := range e.senders {
 		s := &e.senders[i]
@@ -49,7 +50,7 @@ func (e *Endpoint) Rest(now units.Time) {
 	for i := range e.receivers {
 		r := &e.receivers[i]
 		rest(now, r.feedback)
-		r.message = Message{}
+		r.message, r.replyPort = Message{}, r.srcPort
 	}
 }
 

@@ -295,7 +295,7 @@ containers of an engine that does not answer, is listed as not looked at, with t
 			add := func(kind, why string) func(removed []string, unseen, failed error) {
 				return func(removed []string, unseen, failed error) {
 					for _, name := range removed {
-						swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: why})
+						swept = append(swept, deploy.Swept{Lab: name, What: deploy.Removed, Why: why})
 					}
 					if unseen != nil {
 						swept = append(swept, deploy.Swept{Lab: kind, What: deploy.NotLookedAt, Why: unseen.Error()})

@@ -71,8 +71,8 @@ func Apply(all []Setting) error {
 	return nil
 }
 
-// A Device is an interface of a node, whose settings it returns. It is looked up by its name when
-// the first of them is applied.
+// A Device is a network interface of a node. Its methods return settings of it. The interface is
+// looked up by name when the first of them is applied.
 type Device struct {
 	Node, Name string
 

@@ -18,17 +18,28 @@ import (
 // Swept is one result of Clean: a lab, or something else that was left, and what became of it.
 type Swept struct {
 	Lab  string `json:"lab"`
-	What string `json:"what"` // removed, running, broken, busy, failed, NotLookedAt
+	What Fate   `json:"what"`
 	Why  string `json:"why,omitempty"`
 }
 
-// NotLookedAt is what became of a kind of leftovers that Clean could not look for. Why has the
-// reason.
-const NotLookedAt = "not looked at"
+// A Fate is what became of a lab, or of what one left behind.
+type Fate string
+
+// Fates.
+const (
+	Removed Fate = "removed"
+	Running Fate = "running" // it is up, and left alone
+	Broken  Fate = "broken"  // its network has ended, and it is left alone
+	Busy    Fate = "busy"    // another command works on it
+	Failed  Fate = "failed"  // something of it may be left
+
+	// NotLookedAt is of a kind of leftovers that Clean could not look for. Why has the reason.
+	NotLookedAt Fate = "not looked at"
+)
 
 func (s Swept) String() string {
 	if s.Why == "" {
-		return s.Lab + ": " + s.What
+		return s.Lab + ": " + string(s.What)
 	}
 	return fmt.Sprintf("%s: %s (%s)", s.Lab, s.What, s.Why)
 }
@@ -45,12 +56,12 @@ func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 	swept, err = append(swept, strays...), cleanup.Join(err, failed)
 	names, failed := namespace.CleanProcesses(ctx)
 	for _, name := range names {
-		swept = append(swept, Swept{name, "removed", "a process whose launcher is gone"})
+		swept = append(swept, Swept{name, Removed, "a process whose launcher is gone"})
 	}
 	err = cleanup.Join(err, failed)
 	containers, unseen, failed := cleanContainers(ctx, "", runtime.Owner.Dead)
 	for _, name := range containers {
-		swept = append(swept, Swept{name, "removed", "a container whose owner is gone"})
+		swept = append(swept, Swept{name, Removed, "a container whose owner is gone"})
 	}
 	if unseen != "" {
 		swept = append(swept, Swept{"containers of labs", NotLookedAt, unseen})
@@ -58,7 +69,7 @@ func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 	err = cleanup.Join(err, failed)
 	groups, failed := namespace.CleanGroups(ctx, runtime.Owner.Dead)
 	for _, name := range groups {
-		swept = append(swept, Swept{filepath.Base(name), "removed", "a control group whose owner is gone"})
+		swept = append(swept, Swept{filepath.Base(name), Removed, "a control group whose owner is gone"})
 	}
 	return swept, cleanup.Join(err, failed)
 }
@@ -97,7 +108,7 @@ func cleanDeployments(ctx context.Context, path string, o Options) ([]Swept, err
 	var all cleanup.Errors
 	for _, name := range names {
 		s := r.sweep(ctx, name, o)
-		if s.What == "failed" {
+		if s.What == Failed {
 			all.Add(fmt.Errorf("%s: %s", name, s.Why))
 		}
 		swept = append(swept, s)
@@ -123,10 +134,10 @@ const inheritedLockTime = 3 * time.Second
 func (r *Root) sweep(ctx context.Context, name string, o Options) Swept {
 	lock, err := r.Lock(name, inheritedLockTime)
 	if errors.Is(err, ErrLocked) {
-		return Swept{name, "busy", err.Error()}
+		return Swept{name, Busy, err.Error()}
 	}
 	if err != nil {
-		return Swept{name, "failed", err.Error()}
+		return Swept{name, Failed, err.Error()}
 	}
 	defer lock.Unlock()
 	if r.meantToStay(name) {
@@ -137,9 +148,9 @@ func (r *Root) sweep(ctx context.Context, name string, o Options) Swept {
 	var said []string
 	o.Say = func(line string) { said = append(said, line) }
 	if err := takeDown(ctx, r, name, o); err != nil {
-		return Swept{name, "failed", err.Error()}
+		return Swept{name, Failed, err.Error()}
 	}
-	return Swept{name, "removed", strings.Join(said, "; ")}
+	return Swept{name, Removed, strings.Join(said, "; ")}
 }
 
 // supervisorStatus returns what Clean reports about a lab whose supervisor is there. A supervisor
@@ -149,13 +160,13 @@ func (r *Root) supervisorStatus(name string) (s Swept, owned bool) {
 	state, err := stateOf(r, name)
 	switch {
 	case err == nil && state.Broken != "":
-		return Swept{name, "broken", state.Broken + "; weft destroy " + name + " takes it down"}, true
+		return Swept{name, Broken, state.Broken + "; weft destroy " + name + " takes it down"}, true
 	case err == nil:
-		return Swept{name, "running", "it is up; weft destroy " + name + " takes it down"}, true
+		return Swept{name, Running, "it is up; weft destroy " + name + " takes it down"}, true
 	case errors.Is(err, ErrNotDeployed) || errors.Is(err, ErrCrashed):
 		return Swept{}, false
 	}
-	return Swept{name, "busy", err.Error()}, true
+	return Swept{name, Busy, err.Error()}, true
 }
 
 // meantToStay reports whether a lab is meant to be up according to its journal. The caller holds

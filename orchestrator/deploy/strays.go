@@ -89,7 +89,7 @@ func (s *runningSupervisor) end(ctx context.Context) (swept []Swept, err error) 
 	if err := awaitEnd(s.pid, runtime.KillTime); err != nil {
 		return nil, fmt.Errorf("lab %s: %w", s.lab, err)
 	}
-	swept = []Swept{{s.lab, "removed", "a supervisor without a folder"}}
+	swept = []Swept{{s.lab, Removed, "a supervisor without a folder"}}
 	dead := func(o runtime.Owner) bool { return o.Is(s.owner) && o.Dead() }
 	_, unseen, err := cleanContainers(ctx, s.engine, dead)
 	if unseen != "" {
@@ -137,7 +137,7 @@ func EndStrays(ctx context.Context, lab string, o Options) (n int, err error) {
 	swept, err := endStrays(ctx, lab)
 	for _, s := range swept {
 		o.say("%v", s)
-		if s.What == "removed" {
+		if s.What == Removed {
 			n++
 		}
 	}

@@ -92,7 +92,7 @@ func (b *bench) measure(ctx context.Context, tell func(done int)) (Capacity, err
 	if err != nil {
 		return Capacity{}, fmt.Errorf("measure the packet rate under pressure: %w", err)
 	}
-	c := Capacity{PacketsPerSecond: max(light.capacity(), press.capacity()), Ordinary: light.unfavoured}
+	c := Capacity{PacketsPerSecond: max(light.capacity(), press.capacity()), Ordinary: b.unfavoured != ""}
 	tell(3)
 	full, err := b.last().run(ctx, fullSeconds, c.working()*c.PacketsPerSecond)
 	if err != nil {
@@ -116,8 +116,6 @@ type benchOutcome struct {
 	dilation float64
 	offered  float64 // data packets per second of real time
 	drivers  int     // processes that drive several nodes; 0: each node drives itself
-	// nodes had no real-time scheduling
-	unfavoured bool
 }
 
 // bench holds the processes of a star that measures.
@@ -163,8 +161,7 @@ func (b *bench) run(ctx context.Context, seconds, offered float64) (benchOutcome
 	if err == nil && (o.Report == nil || slices.Contains(o.Results, nil)) {
 		err = fmt.Errorf("the run ended without results: %s", strings.Join(o.Warnings, "; "))
 	}
-	return benchOutcome{o, x.Dilation, Load(host.Demands(x.Plans)) / x.Dilation, b.cluster.Agents(),
-		b.unfavoured != ""}, err
+	return benchOutcome{o, x.Dilation, Load(host.Demands(x.Plans)) / x.Dilation, b.cluster.Agents()}, err
 }
 
 // late returns the lateness of the run at its load. The load is the one offered, as for labs.

@@ -44,29 +44,20 @@ type session struct {
 // fabricPeer stands for the carrier where a peer is the number of a node.
 const fabricPeer = -1
 
-// attach takes over a cluster, and hands its nodes to the processes that drive them.
-func attach(ctx context.Context, cluster runtime.Cluster) (*session, error) {
-	s := &session{cluster: cluster, ends: endsOf(cluster)}
-	var err error
-	if s.crew, err = lend(ctx, cluster); err != nil {
-		return nil, cleanup.Join(s.ends.blame(ctx, err), cluster.Close())
-	}
-	return s, nil
-}
-
-// open launches the processes of an experiment.
+// open launches the processes of an experiment, and hands its nodes to those that drive them.
 func open(ctx context.Context, x *Experiment, setup *Setup) (*session, error) {
 	cluster, err := x.launch(ctx, setup)
 	if err != nil {
 		return nil, err
 	}
-	s, err := attach(ctx, cluster)
-	if err == nil {
-		if err = s.carry(x, setup.Network); err != nil {
-			err = cleanup.Join(err, s.close())
-		}
+	s := &session{cluster: cluster, ends: endsOf(cluster)}
+	if s.crew, err = lend(ctx, cluster); err != nil {
+		return nil, cleanup.Join(s.ends.blame(ctx, err), cluster.Close())
 	}
-	return s, err
+	if err := s.carry(x, setup.Network); err != nil {
+		return nil, cleanup.Join(err, s.close())
+	}
+	return s, nil
 }
 
 // carry prepares the network of an experiment for which the cluster was launched. network is that
@@ -215,16 +206,22 @@ func (s *session) configureNode(i int, config *agent.Config, fds ...int) error {
 // favour asks for real-time scheduling of what drives nodes. It runs for some ten microseconds at a
 // time. Waiting for other programs to finish their milliseconds is most of its lateness.
 func (s *session) favour() {
-	if s.x.Processes.Machines != nil {
-		return // their agents have asked
-	}
 	for _, p := range drivers(s.cluster) {
-		if err := poller.Favour(p.PID); err != nil {
+		if err := favour(p); err != nil {
 			s.unfavoured = fmt.Sprintf("no real-time scheduling, so other programs may delay nodes: %v; run as root, "+
 				"or with CAP_SYS_NICE", err)
 			return
 		}
 	}
+}
+
+// favour gives a process real-time scheduling, unless it is on another machine, whose agent asks
+// for that.
+func favour(p *runtime.Proc) error {
+	if p.PID == 0 {
+		return nil
+	}
+	return poller.Favour(p.PID)
 }
 
 func (s *session) readDeadline(t time.Time) {

@@ -9,7 +9,6 @@ import (
 	clocks "weft/clocksync/node"
 	"weft/host"
 	"weft/internal/control"
-	"weft/internal/poller"
 	"weft/nodeimg/agent"
 	"weft/units"
 )
@@ -73,7 +72,7 @@ func (s *Deployment) resynchronize(ctx context.Context, host int) error {
 	defer stop()
 	err := s.configureNode(host, &config)
 	if err == nil {
-		_ = poller.Favour(s.cluster.Node(host).PID) // Notes says if nodes have no real-time scheduling
+		_ = favour(s.cluster.Node(host)) // Notes says if nodes have no real-time scheduling
 		err = s.startNode(host)
 	}
 	if err == nil {

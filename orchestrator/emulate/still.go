@@ -62,16 +62,7 @@ func (r *run) retries(lab units.Time) bool {
 }
 
 // random reports whether links lose packets at random.
-func (x *Experiment) random() bool {
-	return slices.ContainsFunc(x.Fabric.Ports, func(p fabric.PortConfig) bool {
-		return p.Loss > 0 ||
-			p.BitErrors > 0
-	}) ||
-		slices.ContainsFunc(x.Changes, func(c fabric.Change) bool {
-			return c.Link != nil &&
-				(c.Link.Loss > 0 || c.Link.BitErrors > 0)
-		})
-}
+func (x *Experiment) random() bool { return x.Fabric.HasLink(x.Changes, (*fabric.Link).Loses) }
 
 // changed returns the last instant before until at which the network changed or a host resumed; 0:
 // none.

@@ -151,8 +151,8 @@ func TestWarningOfLinksThatStayDown(t *testing.T) {
 	}
 }
 
-// PC4's controller knows the flows of collectives, and no others: a lab whose hosts receive more
-// unannounced flows than PC4 bears is told so.
+// PC4's controller knows the flows of collectives alone. A lab in which more than a few other flows
+// converge on a host gets a warning.
 func TestUnannouncedFlowsAreTold(t *testing.T) {
 	list := func(n int) string {
 		var flows []string

@@ -39,19 +39,13 @@ func (x *compiler) ratesByTable() bool {
 	return ok && p.RatesByTable()
 }
 
-// ratesByController reports whether a controller knows the flows of all collectives.
-func (x *compiler) ratesByController() bool {
-	_, section := transport.InsideOf(x.Lab.Transport.Section)
-	p, ok := section.Control().(interface{ RatesByController() bool })
-	return ok && p.RatesByController()
-}
-
 // planAcross shares the planned rates of connections among all items that send to a host when one
 // begins. Controllers tell hosts about them: "each host is aware of all incoming and outgoing
 // traffic" (PC4, section II-A, line 55 of the text). With base_rate: table a flow starts at the
 // rate of its own collective, as in Table I. With observed and off no host knows the other items.
 func (x *compiler) planAcross() error {
-	if len(x.Items) < 2 || !x.ratesByController() {
+	_, section := transport.InsideOf(x.Lab.Transport.Section)
+	if len(x.Items) < 2 || !transport.RatesByController(section.Control()) {
 		return nil
 	}
 	for h := range x.Plans {

@@ -30,7 +30,7 @@ func newMemo(x *experiment.Experiment, hosts []*host.Host, o *observers, samples
 // unlike returns what in an experiment is different in every step, or "".
 func unlike(x *experiment.Experiment, hosts []*host.Host) string {
 	for i := range x.Fabric.Ports {
-		if p := &x.Fabric.Ports[i]; p.Loss > 0 || p.BitErrors > 0 || p.Disturbs() {
+		if p := &x.Fabric.Ports[i]; p.Loses() || p.Disturbs() {
 			return "random losses, delays or copies on links"
 		}
 	}

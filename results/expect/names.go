@@ -39,9 +39,10 @@ func findEntry(name string) (entry, bool) {
 }
 
 // types are the types of numbers by their units.
-var types = map[record.Unit]typ{record.Plain: plain, record.Microseconds: duration, record.Bytes: size,
-	record.Gbps:  rate,
-	record.Truth: truthType, record.Word: wordType}
+var types = map[record.Unit]typ{
+	record.Plain: plain, record.Microseconds: duration, record.Bytes: size, record.Gbps: rate,
+	record.Truth: truthType, record.Word: wordType,
+}
 
 // verdict returns the fidelity of a run, or an error if it was not judged.
 func verdict(s *record.Summary) (string, error) {

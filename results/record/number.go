@@ -26,8 +26,8 @@ type Number struct {
 	Head  string // Label at the head of a narrow column
 	Axis  string // Label at an axis of a chart
 	Chart string // the chart that shows it, of Charts
-	// Words are what tables call it, or the distribution of which it is the Quantile, in lower case
-	// and with _ for blanks: expectations explain them.
+	// Words are the names in tables of the number, or of the distribution of which it is the
+	// Quantile, in lower case and with _ for spaces. Expectations suggest the number for them.
 	Words    []string
 	Quantile string // mean, p50, p99 or max
 

@@ -67,8 +67,8 @@ var Numbers = sync.OnceValue(func() (all []Number) {
 			continue
 		}
 		for _, part := range []struct{ name, label, axis string }{
-			{"mean", "mean", "mean"}, {"p50", "p50", "median"}, {"p99", "p99", "99th percentile"}, {"max", "largest",
-				"largest"},
+			{"mean", "mean", "mean"}, {"p50", "p50", "median"}, {"p99", "p99", "99th percentile"},
+			{"max", "largest", "largest"},
 		} {
 			one := d
 			one.Quantile = part.name
